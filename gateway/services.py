@@ -27,7 +27,7 @@ from core.store.inbox import Inbox
 from core.store.incognito import IncognitoConversations, IncognitoRegistry
 from core.store.jobs import Jobs
 from core.store.links import Links
-from core.store.notes import FACT, Notes, PendingNote, PendingNotes
+from core.store.notes import FACT, Notes, PendingNote
 from core.store.outbox import Outbox
 from core.store.people import People
 from core.store.personal_data import PersonalData
@@ -72,7 +72,7 @@ class Services:
         self.facts = Facts(database, clock)
         self.fact_search = FactSearch(database)
         self.notes = Notes(database)
-        self.notebook = Notebook(settings.home, self.notes, clock, limits, PendingNotes(database), self._keep)
+        self.notebook = Notebook(settings.home, self.notes, clock, limits, self._keep)
         self.owner_files = OwnerFiles(settings.home)
         self.home_files = HomeFiles(settings.home)
         self.inbox = Inbox(database, clock, registry)

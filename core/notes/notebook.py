@@ -9,33 +9,29 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
-
-import structlog
 
 from core.errors import Refused
 from core.guard.guard import LIMIT_CHARS
 from core.notes.files import FILES, SEPARATOR, NoteFiles, has_separator, with_plain_lines
 from core.ports import Clock
 from core.review.review import Review, reason_to_wait, typed
-from core.store.notes import Author, NoteChange, Notes, Operation, PendingNote, PendingNotes
+from core.store.notes import Author, NoteChange, Notes, Operation, PendingNote
 from core.types import ErasureEpoch, Scope, Session
 
 NEARLY_FULL = 0.8
 """From this part of the limit on the answer asks to shorten."""
-UNSAID = "Say which note: give a part of its text that no other note has."
 
 _NOBODY = Author(origin="typed")
 Keep = Callable[[PendingNote, ErasureEpoch | None], Awaitable[str]]
 """Keeps what waited and is no note: a fact, a reminder; a sentence on it."""
-Place = tuple[Scope, str]
-"""A file: its scope and target."""
+Held = dict[Scope, list[str]]
+"""The entries of one target, by the scope of their file."""
 T = TypeVar("T")
-_log = structlog.get_logger("notes")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,92 +44,73 @@ class _Swap:
     scopes: Sequence[Scope]
     undoes: int | None = None
 
-    @property
-    def sentence(self) -> str:
-        return _sentence(self.before, self.after)
-
 
 class NoteEdit:
-    """A change while it is worked out, without touching a file. `held`: the entries of one target by the scope of their
-    file; `scope` is where new ones go. Raises Refused with what to do."""
+    """A change while it is worked out, without touching a file; `scope` is where new entries go. Raises Refused with
+    what to do."""
 
-    def __init__(self, held: dict[Scope, list[str]], scope: Scope, target: str) -> None:
-        self.held = {place: list(entries) for place, entries in held.items()}
+    def __init__(self, held: Held, scope: Scope, target: str) -> None:
+        self.held = dict(held)
         self.swaps: list[_Swap] = []
         self._scope = scope
         self._target = target
-        self._size_before = _size(self.shown)
-
-    @property
-    def shown(self) -> list[str]:
-        return _shown(self.held)
-
-    @property
-    def changed(self) -> list[Scope]:
-        """The scopes whose files are to be written."""
-        return list(dict.fromkeys(scope for swap in self.swaps for scope in swap.scopes))
+        self._size_before = _size(_shown(held))
 
     def do(self, operation: Operation) -> None:
-        if operation.action == "add":
-            self.swap("add", None, _note(operation.content), self._scope)
-        else:
-            content = _note(operation.content) if operation.action == "replace" else None
-            self.swap(operation.action, self._one(operation.old_text), content, self._scope)
+        before = None if operation.action == "add" else self._one(operation.old_text)
+        after = None if operation.action == "remove" else _note(operation.content)
+        self.swap(operation.action, before, after, self._scope)
 
     def undo(self, change: NoteChange) -> None:
-        if change.after is not None and change.after not in self.shown:
+        if change.after is not None and change.after not in _shown(self.held):
             raise Refused(f"“{change.after}” is not noted any more, so change {change.id} cannot be undone.")
         self.swap("undo", change.after, change.before, change.scope, change.id)
 
     def swap(self, action: str, before: str | None, after: str | None, scope: Scope, undoes: int | None = None) -> None:
         """`before` goes from every scope that has it, since it is shown once; what is only added goes to `scope`."""
-        if before is None and after in self.shown:
+        if before is None and after in _shown(self.held):
             raise Refused(f"That is noted already: “{after}”.")
         scopes = [scope] if before is None else [place for place, entries in self.held.items() if before in entries]
         for place in scopes:
-            self.held[place] = _changed(self.held[place], before, after)
+            entries = self.held[place]
+            changed = [*entries, after] if before is None else [after if one == before else one for one in entries]
+            self.held[place] = list(dict.fromkeys(entry for entry in changed if entry is not None))
         self.swaps.append(_Swap(action=action, before=before, after=after, scopes=scopes, undoes=undoes))
 
     def fit(self, limit: int) -> None:
         """Only the final size counts; what was too long already may get shorter."""
-        used = _size(self.shown)
+        shown = _shown(self.held)
+        used = _size(shown)
         if used <= limit or used < self._size_before:
             return
         new = {swap.after for swap in self.swaps}
-        others = [entry for entry in self.shown if entry not in new]
-        listed = "\n".join(f"- {len(entry)} characters: {entry}" for entry in others)
+        others = [entry for entry in shown if entry not in new]
         left = max(0, limit - _size(others) - (len(SEPARATOR) if others else 0))
         raise Refused(
             f"That would make {FILES[self._target]} {used:,} characters, over its limit of {limit:,}; "
-            f"{left:,} would fit. Shorten, replace or remove entries first:\n{listed}"
+            f"{left:,} would fit. Shorten, replace or remove entries first:\n{_sizes(others)}"
         )
 
     def _one(self, old_text: str) -> str:
-        others = [entry for place, entries in self.held.items() if place != self._scope for entry in entries]
-        return _only(old_text, self.held[self._scope], list(dict.fromkeys(others)))
+        others = {place: entries for place, entries in self.held.items() if place != self._scope}
+        return _only(old_text, self.held[self._scope], _shown(others))
 
 
 class Notebook:
     """Notes under `home`/memories. `limits`: characters for each target, over all entries shown together. `keep`
-    keeps what of `pending` is no note."""
+    keeps what has waited in `review` and is no note."""
 
     def __init__(
-        self,
-        home: Path,
-        notes: Notes,
-        clock: Clock,
-        limits: dict[str, int],
-        pending: PendingNotes | None = None,
-        keep: Keep | None = None,
+        self, home: Path, notes: Notes, clock: Clock, limits: dict[str, int], keep: Keep | None = None
     ) -> None:
         self._files = NoteFiles(home / "memories")
         self._notes = notes
         self._clock = clock
         self._limits = limits
-        self.review = Review(pending, clock)
+        self.review = Review(notes, clock)
         self._keep = keep
-        self._seen: dict[Place, tuple[int, ...] | None] = {}
-        """The state of each file when its edits by hand were last looked for."""
+        self._seen: dict[tuple[Scope, str], tuple[int, ...] | None] = {}
+        """The state of the file of a scope and target when its edits by hand were last looked for."""
         self._on_change: Callable[[NoteChange], Awaitable[None]] | None = None
 
     def connect(self, on_change: Callable[[NoteChange], Awaitable[None]]) -> None:
@@ -169,39 +146,26 @@ class Notebook:
         """Does all of `operations` in order or none; only the final size must fit. What the author has not typed waits
         for a yes. Returns what was done, with the live state; raises Refused with what to do."""
         author = author or _NOBODY
-        longest = max((len(one.content) for one in operations), default=0)
-        if author.origin != "typed" and longest > self._limits[target]:
-            raise Refused(f"That is too long: {longest:,} characters, over its limit of {self._limits[target]:,}.")
         if author.origin != "typed":
+            longest = max((len(one.content) for one in operations), default=0)
+            if longest > self._limits[target]:
+                raise Refused(f"That is too long: {longest:,} characters, over its limit of {self._limits[target]:,}.")
             reason = reason_to_wait(operations) or author.reason
             return await self.review.put_aside(scope, target, operations, author, reason)
         cleaned = [typed(one.content, LIMIT_CHARS, is_insisting=author.is_insisting) for one in operations]
-        kept = [replace(one, content=content) for one, (content, _) in zip(operations, cleaned, strict=True)]
-        left_out = next((sentence for _, sentence in cleaned if sentence), "")
 
         def work(edit: NoteEdit) -> None:
-            for number, operation in enumerate(kept, 1):
+            for number, (operation, (content, _)) in enumerate(zip(operations, cleaned, strict=True), 1):
                 try:
-                    edit.do(operation)
+                    edit.do(replace(operation, content=content))
                 except Refused as refusal:
-                    if len(kept) == 1:
+                    if len(operations) == 1:
                         raise
                     raise Refused(f"Nothing was changed. Operation {number}: {refusal}") from refusal
 
         done = await self._write(scope, scopes, target, work, author)
-        return f"{left_out} {done}" if left_out else done
-
-    async def pending(self, scopes: frozenset[Scope]) -> Sequence[PendingNote]:
-        """Oldest first."""
-        await self.notice(scopes)
-        return await self.review.waiting(scopes)
-
-    async def waiting(self, scopes: frozenset[Scope], number: int) -> PendingNote:
-        """Raises Refused when nothing with this number waits."""
-        found = next((note for note in await self.pending(scopes) if note.id == number), None)
-        if found is None:
-            raise Refused(f"Nothing with the number {number} waits here. `/memory pending` lists what does.")
-        return found
+        left_out = next((f"{sentence} " for _, sentence in cleaned if sentence), "")
+        return left_out + done
 
     async def decide(
         self, note: PendingNote, scopes: frozenset[Scope], is_approved: bool, epoch: ErasureEpoch | None = None
@@ -214,8 +178,8 @@ class Notebook:
                 raise Refused("Only notes can be kept here.")
             said = await self._keep(note, epoch)
         else:
-            asked = Author(**note.source, origin="typed", is_insisting=True, epoch=epoch)
-            said = await self.apply(note.scope, scopes, note.target, note.operations, asked)
+            author = Author(**note.source, origin="typed", is_insisting=True, epoch=epoch)
+            said = await self.apply(note.scope, scopes, note.target, note.operations, author)
         await self.review.release(note)
         return said
 
@@ -224,7 +188,7 @@ class Notebook:
         made = await self._notes.made(scopes, author)
         if not made:
             return None
-        said = dict.fromkeys(_sentence(change.before, change.after) for change in made)
+        said = dict.fromkeys(map(_sentence, made))
         undone = [f"Undone: change {change.undoes}." for change in made[:1] if change.undoes is not None]
         return " ".join([*undone, *said, await self._state(scopes, made[0].target)])
 
@@ -232,7 +196,6 @@ class Notebook:
         self, change: NoteChange, scope: Scope, scopes: frozenset[Scope], author: Author | None = None
     ) -> str:
         """Raises Refused when what the change wrote is not there any more."""
-
         scopes = scopes | {change.scope}
         said = await self._write(scope, scopes, change.target, lambda edit: edit.undo(change), author or _NOBODY)
         return f"Undone: change {change.id}. {said}"
@@ -245,23 +208,17 @@ class Notebook:
     async def change(self, scopes: frozenset[Scope], number: int | None = None) -> NoteChange:
         """By number, else the last that can be undone. Raises Refused when there is none."""
         await self.notice(scopes)
-        found = await (self._latest(scopes) if number is None else self._notes.find(scopes, number))
-        if found is None:
-            raise Refused(
-                "There is nothing to undo."
-                if number is None
-                else f"There is no change {number} here. `/memory history` lists them."
-            )
-        return found
-
-    async def _latest(self, scopes: frozenset[Scope]) -> NoteChange | None:
+        if number is not None:
+            if (found := await self._notes.find(scopes, number)) is not None:
+                return found
+            raise Refused(f"There is no change {number} here. `/memory history` lists them.")
         # One that was overtaken by others does not bar those before it.
         shown = {target: await self.entries(scopes, target) for target in FILES}
         for change in await self._notes.undoable(scopes):
             there = shown[change.target]
             if change.after in there if change.after is not None else change.before not in there:
                 return change
-        return None
+        raise Refused("There is nothing to undo.")
 
     async def origin(self, scopes: frozenset[Scope], text: str) -> tuple[str, NoteChange | None]:
         """The one note with `text` in it, and what made it, where known. Raises Refused, with the candidates."""
@@ -280,17 +237,18 @@ class Notebook:
 
     async def notice(self, scopes: frozenset[Scope]) -> None:
         """Logs what was edited by hand since the last look; nothing while the folder or its lock cannot be had."""
-        places = [(scope, target) for scope in sorted(scopes) for target in FILES]
-        states = await asyncio.to_thread(lambda: {place: self._files.state(*place) for place in places})
-        if states.items() <= self._seen.items():
-            return
+
+        def is_new() -> bool:
+            places = ((scope, target) for scope in scopes for target in FILES)
+            return any(self._seen.get(place, ()) != self._files.state(*place) for place in places)
 
         async def look() -> list[NoteChange]:
             async with self._files.lock():
-                return await self._edits(places)
+                return [change for target in FILES for change in await self._edits(scopes, target)]
 
-        with contextlib.suppress(Refused):
-            await self._announce(await _finished(look()))
+        if await asyncio.to_thread(is_new):
+            with contextlib.suppress(Refused):
+                await self._announce(await _finished(look()))
 
     async def settle(self) -> None:
         """Waits for writes under way."""
@@ -304,12 +262,7 @@ class Notebook:
         return next(target for target in FILES if found in entries[target])
 
     async def _write(
-        self,
-        scope: Scope,
-        scopes: frozenset[Scope],
-        target: str,
-        work: Callable[[NoteEdit], None],
-        author: Author,
+        self, scope: Scope, scopes: frozenset[Scope], target: str, work: Callable[[NoteEdit], None], author: Author
     ) -> str:
         scopes = scopes | {scope}
 
@@ -317,31 +270,31 @@ class Notebook:
             edit = NoteEdit(self._read(scopes, target), scope, target)
             work(edit)
             edit.fit(self._limits[target])
-            for place in edit.changed:
+            changed = dict.fromkeys(chain.from_iterable(swap.scopes for swap in edit.swaps))
+            for place in changed:
                 if sentence := self._files.read(place, target)[1]:
                     raise Refused(sentence)
-            for place in edit.changed:
+            for place in changed:
                 self._files.keep(place, target, edit.held[place])
             return edit
 
         async def write() -> tuple[NoteEdit, list[NoteChange]]:
             async with self._files.lock():
                 await self._notes.check(author.epoch)
-                made = await self._edits([(place, target) for place in sorted(scopes)])
+                made = await self._edits(scopes, target)
                 edit = await asyncio.to_thread(write_files)
-                made += await self._log(edit.swaps, target, author)
-            return edit, made
+                return edit, made + await self._log(edit.swaps, target, author)
 
         edit, made = await _finished(write())
         await self._announce(made)
-        return f"{' '.join(swap.sentence for swap in edit.swaps)} {await self._state(scopes, target)}"
+        return " ".join([*(_sentence(swap) for swap in edit.swaps), await self._state(scopes, target)])
 
-    async def _edits(self, places: Sequence[Place]) -> list[NoteChange]:
+    async def _edits(self, scopes: frozenset[Scope], target: str) -> list[NoteChange]:
         """What was edited by hand, logged as changes by nobody; nothing of a file that cannot be read."""
         made: list[NoteChange] = []
-        for scope, target in places:
+        for scope in sorted(scopes):
             state = await asyncio.to_thread(self._files.state, scope, target)
-            if (scope, target) in self._seen and self._seen[scope, target] == state:
+            if self._seen.get((scope, target), ()) == state:
                 continue
             await asyncio.to_thread(self._files.sweep, scope, target)
             there, trouble = await asyncio.to_thread(self._files.read, scope, target)
@@ -383,11 +336,10 @@ class Notebook:
         entries = await self.entries(scopes, target)
         said = f"{FILES[target]} is {self.heading(target, entries)}."
         if _size(entries) > NEARLY_FULL * self._limits[target]:
-            listed = "\n".join(f"- {len(entry)} characters: {entry}" for entry in entries)
-            said = f"{said} It is nearly full: merge, shorten or remove entries now.\n{listed}"
+            said = f"{said} It is nearly full: merge, shorten or remove entries now.\n{_sizes(entries)}"
         return "\n".join([said, *await self.troubles(scopes)])
 
-    def _read(self, scopes: frozenset[Scope], target: str) -> dict[Scope, list[str]]:
+    def _read(self, scopes: frozenset[Scope], target: str) -> Held:
         return {scope: self._files.read(scope, target)[0] for scope in sorted(scopes)}
 
 
@@ -397,31 +349,35 @@ async def _finished(write: Coroutine[Any, Any, T]) -> T:
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
-        await asyncio.wait([task])
-        if not task.cancelled() and (error := task.exception()) is not None:
-            _log.warning("a note failed after its caller was gone", error=str(error))
+        await asyncio.gather(task, return_exceptions=True)
         raise
 
 
 def _differences(known: Sequence[str], there: Sequence[str], scope: Scope) -> list[_Swap]:
-    gone = [entry for entry in known if entry not in there]
-    new = [entry for entry in there if entry not in known]
+    gone: list[str | None] = [entry for entry in known if entry not in there]
+    new: list[str | None] = [entry for entry in there if entry not in known]
     # As many gone as came: notes that were reworded, in their order.
-    pairs: Iterable[tuple[str | None, str | None]] = zip(gone, new, strict=False)
     if len(gone) != len(new):
-        pairs = [*((entry, None) for entry in gone), *((None, entry) for entry in new)]
-    return [_Swap(action="edited", before=before, after=after, scopes=[scope]) for before, after in pairs]
+        gone, new = [*gone, *[None] * len(new)], [*[None] * len(gone), *new]
+    return [
+        _Swap(action="edited", before=before, after=after, scopes=[scope])
+        for before, after in zip(gone, new, strict=True)
+    ]
 
 
-def _shown(held: dict[Scope, list[str]]) -> list[str]:
+def _shown(held: Held) -> list[str]:
     """All entries, each once."""
     return list(dict.fromkeys(chain.from_iterable(held.values())))
 
 
-def _sentence(before: str | None, after: str | None) -> str:
-    if after is None:
-        return f"Removed: “{before}”."
-    return f"Noted: “{after}”." if before is None else f"Now noted: “{after}”."
+def _sizes(entries: Sequence[str]) -> str:
+    return "\n".join(f"- {len(entry)} characters: {entry}" for entry in entries)
+
+
+def _sentence(change: _Swap | NoteChange) -> str:
+    if change.after is None:
+        return f"Removed: “{change.before}”."
+    return f"Noted: “{change.after}”." if change.before is None else f"Now noted: “{change.after}”."
 
 
 def _note(content: str) -> str:
@@ -438,10 +394,13 @@ def _only(text: str, *shelves: Sequence[str]) -> str:
     or else in any case. Raises Refused, with the candidates, when there is not exactly one."""
     wanted, shown = text.strip(), list(dict.fromkeys(chain.from_iterable(shelves)))
     if not wanted:
-        raise Refused(UNSAID)
+        raise Refused("Say which note: give a part of its text that no other note has.")
     if wanted in shown:
         return wanted
-    found = next(filter(None, (_with(wanted, entries) for entries in shelves)), [])
+    found: list[str] = []
+    for entries in shelves:
+        found = found or [entry for entry in entries if wanted in entry]
+        found = found or [entry for entry in entries if wanted.casefold() in entry.casefold()]
     if len(found) == 1:
         return found[0]
     listed = "\n".join(f"- {entry}" for entry in found or shown) or "(there are no notes yet)"
@@ -449,17 +408,5 @@ def _only(text: str, *shelves: Sequence[str]) -> str:
     raise Refused(f"{reason} “{wanted}”. The notes are:\n{listed}")
 
 
-def _with(wanted: str, entries: Sequence[str]) -> list[str]:
-    exact = [entry for entry in entries if wanted in entry]
-    return exact or [entry for entry in entries if wanted.casefold() in entry.casefold()]
-
-
 def _size(entries: Sequence[str]) -> int:
     return len(SEPARATOR.join(entries))
-
-
-def _changed(entries: Sequence[str], before: str | None, after: str | None) -> list[str]:
-    if before is None:
-        return [*entries, *([] if after is None else [after])]
-    changed = (after if entry == before else entry for entry in entries)
-    return list(dict.fromkeys(entry for entry in changed if entry is not None))

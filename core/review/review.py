@@ -14,7 +14,7 @@ from core.errors import Refused
 from core.guard import guard
 from core.guard.provenance import mark
 from core.ports import Clock
-from core.store.notes import Author, Operation, PendingNote, PendingNotes
+from core.store.notes import Author, Notes, Operation, PendingNote
 from core.types import Account, ErasureEpoch, Scope
 
 ANYWAY = "--anyway"
@@ -29,10 +29,10 @@ OnWarning = Callable[[Scope, str, str, str], Awaitable[None]]
 
 
 class Review:
-    """Without `pending` nothing can be put aside."""
+    """What waits in `notes` for a yes."""
 
-    def __init__(self, pending: PendingNotes | None, clock: Clock) -> None:
-        self._pending = pending
+    def __init__(self, notes: Notes, clock: Clock) -> None:
+        self._notes = notes
         self._clock = clock
         self._on_pending: OnPending | None = None
         self._on_warning: OnWarning | None = None
@@ -69,7 +69,14 @@ class Review:
 
     async def waiting(self, scopes: frozenset[Scope]) -> Sequence[PendingNote]:
         """Oldest first."""
-        return await self._pending.waiting(scopes) if self._pending else ()
+        return await self._notes.waiting(scopes)
+
+    async def find(self, scopes: frozenset[Scope], number: int) -> PendingNote:
+        """Raises Refused when nothing with this number waits."""
+        for note in await self.waiting(scopes):
+            if note.id == number:
+                return note
+        raise Refused(f"Nothing with the number {number} waits here. `/memory pending` lists what does.")
 
     async def remind(self, scopes: frozenset[Scope]) -> None:
         """Calls `on_pending` again for what waits: there may have been no chat to tell it in before."""
@@ -80,12 +87,11 @@ class Review:
     async def release(self, note: PendingNote) -> None:
         """Drops a decided note, and others that would do the same."""
         for other in await self.waiting(frozenset((note.scope,))):
-            is_same = (other.target, other.operations) == (note.target, note.operations)
-            if self._pending and (other.id == note.id or is_same):
-                await self._pending.drop(other.id)
+            if other.id == note.id or (other.target, other.operations) == (note.target, note.operations):
+                await self._notes.drop(other.id)
 
     async def _put(self, note: PendingNote, epoch: ErasureEpoch | None = None) -> bool:
-        began_at = await self._pending.put(note, epoch) if self._pending else None
+        began_at = await self._notes.put_aside(note, epoch)
         if began_at is not None and self._on_pending is not None:
             await self._on_pending(note, began_at)
         return began_at is not None

@@ -84,11 +84,8 @@ class Operation:
     old_text: str = ""
 
 
-FACT = "fact"
-REMINDER = "remind"
-QUESTION = "cron"
+FACT, REMINDER, QUESTION = "fact", "remind", "cron"
 """Targets that are no files; the last two wait as the line of the chat command of that name."""
-"""The target of what is to be remembered as a fact."""
 UNDOABLE = 100
 """Latest changes that are looked through for one to undo."""
 PENDING_LIMIT = 50
@@ -162,7 +159,7 @@ INSERT INTO pending_notes (
 
 
 class Notes:
-    """The versions of curated notes in state.db."""
+    """The versions of curated notes in state.db, and what waits for a yes."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -226,14 +223,7 @@ class Notes:
         found = await self._database.fetch_all(statement, {"scopes": scope_parameter(scopes), **values})
         return [_with_message(row) for row in found]
 
-
-class PendingNotes:
-    """What waits for a yes, in state.db."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    async def put(self, note: PendingNote, epoch: ErasureEpoch | None = None) -> datetime | None:
+    async def put_aside(self, note: PendingNote, epoch: ErasureEpoch | None = None) -> datetime | None:
         """Stores it, once for the same operations in a scope. Returns since when something has waited in the scope
         without a break; None when too many wait already."""
         operations = rows.dump([[one.action, one.content, one.old_text] for one in note.operations])

@@ -116,7 +116,7 @@ def _show(report: ImportReport, source: Source, as_json: bool) -> None:
 async def _take_notes(services: Services, scope: Scope, found: dict[str, list[str]], is_quiet: bool) -> None:
     """Takes the notes of Hermes; nobody typed them here, so they wait for a yes."""
     scopes = frozenset({scope})
-    before = len(await services.notebook.pending(scopes))
+    before = len(await services.notebook.review.waiting(scopes))
     for target, entries in found.items():
         for entry in entries:
             addition = [Operation(action="add", content=entry)]
@@ -124,7 +124,7 @@ async def _take_notes(services: Services, scope: Scope, found: dict[str, list[st
                 await services.notebook.apply(scope, scopes, target, addition, Author())
             except Refused as refusal:
                 typer.echo(f"Not taken: {refusal}", err=True)
-    waiting = len(await services.notebook.pending(scopes)) - before
+    waiting = len(await services.notebook.review.waiting(scopes)) - before
     if waiting and not is_quiet:
         say(f"{texts.counted(waiting, 'note')} wait for your yes: `mneme memory pending` lists them.")
 

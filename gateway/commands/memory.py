@@ -98,7 +98,7 @@ class MemoryCommands:
             fullness = self._notebook.heading(target, entries)
             lines = "\n".join("- " + escape(entry).replace("\n", "\n  ") for entry in entries) or texts.NOTHING_YET
             sections.append(f"**{texts.table('NOTE_TITLES')[target]}** ({fullness})\n\n{lines}")
-        if number := len(await self._notebook.pending(context.scopes)):
+        if number := len(await self._notebook.review.waiting(context.scopes)):
             sections.append(texts.pending_notes(number))
         return "\n\n".join([*sections, *map(escape, await self._notebook.troubles(context.scopes))])
 
@@ -128,7 +128,7 @@ class MemoryCommands:
         return Answer(text=_plainly(done))
 
     async def _pending(self, context: CommandContext) -> Answer:
-        waiting = await self._notebook.pending(context.scopes)
+        waiting = await self._notebook.review.waiting(context.scopes)
         if not waiting:
             return Answer(text=texts.NOTHING_PENDING)
         buttons = [
@@ -154,7 +154,7 @@ class MemoryCommands:
         number = text.removeprefix("#")
         if not number.isdecimal():
             raise Refused(texts.DECIDE_USAGE)
-        note = await self._notebook.waiting(context.scopes, int(number[:18]))
+        note = await self._notebook.review.find(context.scopes, int(number[:18]))
         if context.is_member and (is_approved or note.account != context.account):
             raise Refused(texts.OWNER_DECIDES)
         return _plainly(await _legible(self._notebook.decide(note, context.scopes, is_approved, context.epoch)))

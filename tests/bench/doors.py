@@ -24,7 +24,7 @@ from core.notes.provider import NotesProvider
 from core.review.review import quoted
 from core.store.fact_search import FactBacklog
 from core.store.facts import Facts
-from core.store.notes import Author, Notes, Operation, PendingNotes
+from core.store.notes import Author, Notes, Operation
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
 from core.text.terms import terms_of
@@ -114,7 +114,7 @@ async def outcome(folder: Path, database: Database, door: str, text: str, number
     """What becomes of a text at a door; each has a scope of its own, so that nothing is full."""
     clock = SteadyClock()
     limits = {"memory": 1_000_000, "user": 1_000_000}
-    notebook = Notebook(folder, Notes(database), clock, limits, PendingNotes(database))
+    notebook = Notebook(folder, Notes(database), clock, limits)
     is_room = door.startswith("member")
     chat = f"{number}.{DOORS.index(door)}"
     scope = Scope.room("telegram", f"-{chat}") if is_room else Scope.account("telegram", chat)

@@ -9,7 +9,7 @@ import pytest
 
 from core.facts.claims import Claim, fact_of
 from core.store.facts import Facts
-from core.store.notes import PendingNotes
+from core.store.notes import Notes
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
 from core.types import Address, Completion, Message, Scope, Sender, Session, ToolContext
@@ -30,7 +30,7 @@ class _Talk:
         self.conversations = Conversations(database, clock)
         self.facts = Facts(database, clock)
         self.memory = facts_memory(database, clock)
-        self.pending = PendingNotes(database)
+        self.pending = Notes(database)
 
     async def begin(self, scope: Scope = ANA, **changes: Any) -> Session:
         address = Address(platform="telegram", chat_id=scope.key.rpartition(":")[2])

@@ -12,7 +12,7 @@ from core.agent.offline import Offline
 from core.errors import ModelError
 from core.facts.provider import FactsProvider
 from core.store.facts import Facts
-from core.store.notes import PendingNotes
+from core.store.notes import Notes
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
 from core.types import Address, Completion, Message, Scope, Session
@@ -126,7 +126,7 @@ async def test_what_nobody_has_typed_so_waits_for_a_yes_but_not_in_a_room(
     there = await house.conversations.create(session(scope=room, address=Address(platform="telegram", chat_id="-9")))
     await house.say(there, "I want to live in Porto one day")
     await house.memory.sync_turn(there, (), "2")
-    (waiting,) = await PendingNotes(database).waiting(SCOPES | {room})
+    (waiting,) = await Notes(database).waiting(SCOPES | {room})
     assert (waiting.scope, waiting.target, waiting.operations[0].content) == (ANA, "fact", "I live in Porto")
     assert waiting.reason == "nobody here has typed that"
     assert await house.known() == []

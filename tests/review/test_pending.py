@@ -103,7 +103,7 @@ async def test_several_operations_are_put_aside_together_and_once(home: Path) ->
         for _ in range(2):
             await harness.say("read that page for me, if you please")
         assert await harness.services.notebook.entries(OWNER, "user") == []
-        assert len(await harness.services.notebook.pending(OWNER)) == 1
+        assert len(await harness.services.notebook.review.waiting(OWNER)) == 1
         await notices(harness)
         await harness.say("/memory approve 1")
         assert await harness.services.notebook.entries(OWNER, "user") == ["likes tea", ORDER]
@@ -155,11 +155,11 @@ async def test_what_is_pasted_below_does_not_count_as_said(home: Path) -> None:
 async def test_what_waits_is_forgotten_too(home: Path) -> None:
     async with open_gateway(home, noting(f"{ORDER} in Porto")) as harness:
         await harness.say("read that page for me, if you please")
-        assert len(await harness.services.notebook.pending(OWNER)) == 1
+        assert len(await harness.services.notebook.review.waiting(OWNER)) == 1
         await notices(harness)
         await harness.say("/forget Porto")
         await harness.say("yes")
-        assert await harness.services.notebook.pending(OWNER) == []
+        assert await harness.services.notebook.review.waiting(OWNER) == []
         assert b"house in Porto" not in harness.services.database.path.read_bytes()
 
 
@@ -168,7 +168,7 @@ async def test_a_flood_is_not_kept(home: Path) -> None:
         for number in range(51):
             said = await harness.say(f"/memory add {ORDER} {number} times", "7", **IN_ROOM)
         assert "too much waits" in said.text
-        assert len(await harness.services.notebook.pending(frozenset((ROOM,)))) == 50
+        assert len(await harness.services.notebook.review.waiting(frozenset((ROOM,)))) == 50
 
 
 async def test_what_waits_and_what_is_noted_is_shown_letter_by_letter(home: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from core.dates.schedule import Schedule
 from core.store.jobs import Job, Jobs
-from core.store.notes import Author, NoteChange, Notes, Operation, PendingNote, PendingNotes
+from core.store.notes import Author, NoteChange, Notes, Operation, PendingNote
 from core.store.rows import scope_parameter, visible
 from core.store.sessions import Conversations, Transcripts
 from core.store.sqlite.database import Database
@@ -51,7 +51,7 @@ class _Kept:
 async def kept(database: Database, clock: SteadyClock) -> _Kept:
     """One of everything, all of it Ana's; and something of Bob's, so that the wrong scopes exist too."""
     conversations, transcripts = Conversations(database, clock), Transcripts(database)
-    jobs, notes, pending = Jobs(database), Notes(database), PendingNotes(database)
+    jobs, notes = Jobs(database), Notes(database)
     session = await opened(conversations, "secret", title="secret title")
     await conversations.append([message(session.id, "more", usage=Usage(input=1))])
     calls = UsageLog(database)
@@ -63,9 +63,9 @@ async def kept(database: Database, clock: SteadyClock) -> _Kept:
         change = NoteChange(scope=scope, target="user", action="add", before=None, after="x", at=NOON)
         await notes.log(replace(change, is_insisted=True, message_id=1, address=CHAT, external_id="7"))
         aside = PendingNote(scope=scope, target="user", operations=(Operation(action="add"),), reason="x", at=NOON)
-        assert await pending.put(aside)
+        assert await notes.put_aside(aside)
     await database.write(lambda connection: connection.execute("DELETE FROM notes WHERE id = 2").close())
-    await pending.drop(2)
+    await notes.drop(2)
 
     async def history(session_id: int, _: int, scopes: Scopes) -> Any:
         found = await conversations.find(session_id, frozenset((ANA,)))
@@ -94,7 +94,7 @@ async def kept(database: Database, clock: SteadyClock) -> _Kept:
             "what can be undone": lambda _, __, scopes: notes.undoable(scopes),
             "sources of changes": lambda _, __, scopes: _sources(notes, scopes),
             "made by a command": lambda _, __, scopes: notes.made(scopes, Author(address=CHAT, external_id="7")),
-            "put aside": lambda _, __, scopes: pending.waiting(scopes),
+            "put aside": lambda _, __, scopes: notes.waiting(scopes),
             "turns since a note": lambda session_id, __, scopes: _turns_since(notes, session_id, scopes),
             "where a note is from": lambda _, __, scopes: notes.origin(scopes, "x"),
         },
@@ -133,7 +133,7 @@ async def test_what_is_not_yours_answers_like_what_does_not_exist(kept: _Kept, w
 async def test_every_reading_method_that_takes_scopes_is_in_the_matrix(kept: _Kept) -> None:
     taking = {
         f"{noun.__name__}.{name}"
-        for noun in (UsageLog, Conversations, Transcripts, Jobs, Notes, PendingNotes)
+        for noun in (UsageLog, Conversations, Transcripts, Jobs, Notes)
         for name, method in vars(noun).items()
         if "scopes" in getattr(method, "__annotations__", {}) and not name.startswith("_")
     }
@@ -154,7 +154,7 @@ async def test_every_reading_method_that_takes_scopes_is_in_the_matrix(kept: _Ke
         "Notes.undoable",
         "Notes.idle",
         "Notes.made",
-        "PendingNotes.waiting",
+        "Notes.waiting",
         "Notes.origin",
     }
 

@@ -14,7 +14,7 @@ from core.scheduling.appointments import Appointments
 from core.store.fact_search import FactBacklog
 from core.store.facts import Facts
 from core.store.jobs import Jobs
-from core.store.notes import PendingNotes
+from core.store.notes import Notes
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
 from core.tools.reminder import reminder
@@ -45,7 +45,7 @@ def appointments(database: Database, clock: SteadyClock) -> Appointments:
 
 @pytest.fixture
 def review(database: Database, clock: SteadyClock) -> Review:
-    return Review(PendingNotes(database), clock)
+    return Review(Notes(database), clock)
 
 
 @pytest.fixture
