@@ -324,12 +324,16 @@ class Facts:
         by = Author(account=fact.account, message_id=fact.message_id)
         self._log(connection, None, fact, "learn", by)
         self._close(connection, over, fact, by)
-        for one in same if fact.is_open else ():
-            # What a person has written or pinned stands beside it.
+        if fact.is_open:
+            self._merge(connection, same, fact, by)
+        return fact
+
+    def _merge(self, connection: Connection, same: Sequence[Fact], fact: Fact, by: Author) -> None:
+        """Closes what `fact` says in other words, but what a person has written or pinned."""
+        for one in same:
             if one.origin != "person" and not one.is_pinned:
                 closed = replace(one, closed_at=self._clock.now(), closed_by=fact.id)
                 self._update(connection, one, closed, "merge", by, f"says the same as f{fact.id}")
-        return fact
 
     def _close(self, connection: Connection, rivals: Sequence[Fact], fact: Fact, by: Author) -> None:
         for rival in rivals:
