@@ -73,8 +73,9 @@ class Actions:
         def work(connection: Connection) -> None:
             connection.execute("DELETE FROM actions WHERE expires_at <= :now", {"now": now})
             values = [_values(connection, action) for action in actions]
-            connection.executemany(DELETE_ASKED_BEFORE, values)
-            connection.executemany(INSERT, values)
+            for statement in (DELETE_ASKED_BEFORE, INSERT):
+                for one in values:
+                    connection.execute(statement, one)
 
         if actions:
             await self._database.write(work, epoch)

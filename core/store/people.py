@@ -156,10 +156,10 @@ class People:
             own_rooms = {_first_scope(connection, room) for room in rooms}
             values = {"keys": list_value(room.key for room in own_rooms)}
             connection.execute(f"DELETE FROM own_rooms WHERE NOT {in_list('scope_key', 'keys')}", values)
-            connection.executemany(
-                "INSERT INTO own_rooms (scope_key) VALUES (:key) ON CONFLICT DO NOTHING",
-                [{"key": room} for room in own_rooms],
-            )
+            for room in own_rooms:
+                connection.execute(
+                    "INSERT INTO own_rooms (scope_key) VALUES (:key) ON CONFLICT DO NOTHING", {"key": room}
+                )
 
         await self._database.write(work)
 

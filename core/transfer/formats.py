@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any, BinaryIO, cast, get_args
 
 import ijson  # type: ignore[import-untyped]
@@ -143,42 +144,51 @@ def read_lines(
             yield Skipped(reason=str(error), line=number)
 
 
-_NO_FIELDS = dict.fromkeys(
-    ("session", "parent", "title", "platform", "chat", "scope", "role", "sender", "text", "at", "id", "kind"), ""
+_FIELDS = frozenset(
+    ("session", "parent", "title", "platform", "chat", "scope", "role", "sender", "text", "at", "id", "kind")
 )
+_ROLES = frozenset(get_args(Role))
 
 
 def parse_line(line: str | bytes, choices: Choices | None = None) -> TransferRecord:
     """Reads one line; raises ValueError with a reason for a person."""
-    choices, said = choices or Choices(), _fields(line)
+    said = _fields(line)
     at = from_text(said["at"])
     if at is None:
         raise ValueError(f'"at" is not a moment in ISO 8601: {said["at"][:40]!r}')
-    conversation = Conversation(
-        name=said["session"],
-        parent=said["parent"] or None,
-        title=said["title"],
-        address=_address(said["platform"] or "terminal", said["chat"], said["session"]),
-        choices=replace(choices, scope=_scope(said["scope"])) if said["scope"] else choices,
-    )
-    record = conversation.record(cast(Role, said["role"]), said["text"], at, said["id"] or None, said["sender"] or None)
+    shared = (said.get(key, "") for key in ("session", "parent", "title", "platform", "chat", "scope"))
+    conversation = _conversation(*shared, choices=choices or Choices())
+    text, message_id, sender = said.get("text", ""), said.get("id") or None, said.get("sender") or None
+    record = conversation.record(cast(Role, said["role"]), text, at, message_id, sender)
     if isinstance(record, Skipped):
         raise ValueError('"text" is missing or empty')
-    return replace(record, kind="quote") if said["kind"] == "quote" else record
+    return replace(record, kind="quote") if said.get("kind") == "quote" else record
 
 
 def _fields(line: str | bytes) -> dict[str, str]:
-    given = {key: value for key, value in _object(line).items() if value is not None and key in _NO_FIELDS}
-    for key, value in given.items():
+    said = {key: value for key, value in _object(line).items() if value is not None and key in _FIELDS}
+    for key, value in said.items():
         if not isinstance(value, str):
             raise ValueError(f'"{key}" is not a string')
-    said = _NO_FIELDS | given
     for key in ("session", "at"):
-        if not said[key]:
+        if not said.get(key):
             raise ValueError(f'"{key}" is missing')
-    if said["role"] not in get_args(Role):
+    if said.get("role") not in _ROLES:
         raise ValueError('"role" is not user, assistant or tool')
     return said
+
+
+@lru_cache(maxsize=64)
+def _conversation(
+    session: str, parent: str, title: str, platform: str, chat: str, scope: str, choices: Choices
+) -> Conversation:
+    return Conversation(
+        name=session,
+        parent=parent or None,
+        title=title,
+        address=_address(platform or "terminal", chat, session),
+        choices=replace(choices, scope=_scope(scope)) if scope else choices,
+    )
 
 
 def to_line(record: TransferRecord) -> str:

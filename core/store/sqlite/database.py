@@ -11,7 +11,7 @@ import contextlib
 import os
 import sqlite3
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -150,12 +150,6 @@ class _Connection(sqlite3.Connection):
             return super().execute(statement, values)
         except UnicodeEncodeError:
             return super().execute(statement, rows.cleaned(values))
-
-    def executemany(self, statement: str, values: Iterable[Any], /) -> sqlite3.Cursor:
-        cursor = self.cursor()
-        for one in values:
-            cursor = self.execute(statement, one)
-        return cursor
 
 
 async def _connect(stack: contextlib.AsyncExitStack, path: Path, *, is_reader: bool) -> aiosqlite.Connection:

@@ -30,7 +30,8 @@ def _adding(session_id: int, address_id: int, **changes: Any) -> Callable[[sqlit
 
     def work(connection: sqlite3.Connection) -> None:
         with indexed_at_once(connection):
-            messages.add(connection, made, address_id)
+            for one in made:
+                messages.insert(connection, one, address_id)
 
     return work
 
