@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import signal
+import sys
+import threading
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from datetime import timedelta
@@ -65,7 +68,10 @@ from gateway.scheduler import Scheduler
 from gateway.services import Services, chosen, client
 from gateway.supervisor import Supervisor
 
-DRAIN_S = 20.0
+DRAIN_S = 5.0
+"""How long after a stop signal, or after the last answer since, the others have to be finished."""
+CLOSE_S = 2.0
+"""How long the connections have then to say goodbye."""
 
 
 async def run_gateway(settings: Settings, *, chat_only: bool, has_terminal: bool) -> str | None:
@@ -109,6 +115,7 @@ class _Process:
         self._adapters: dict[str, Adapter] = {adapter.platform: adapter for adapter in (*adapters, self._scheduler)}
         self._changed = changed
         self._stop = asyncio.Event()
+        self._is_interrupted = False
         self._log = structlog.get_logger("app")
 
     async def live(self) -> Supervisor:
@@ -122,7 +129,7 @@ class _Process:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             with contextlib.suppress(NotImplementedError):
-                loop.add_signal_handler(number, self._stop.set)
+                loop.add_signal_handler(number, self._interrupt, number)
         database, forgetting = self._services.database, self._services.forgetting
         async with asyncio.TaskGroup() as tasks:
             self._tasks = tasks
@@ -143,13 +150,28 @@ class _Process:
             await self._stop.wait()
             for task in intake:
                 task.cancel()
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(DRAIN_S):
-                    await self._router.drained()
+            await self._router.drain(DRAIN_S)
+            _tell(texts.unfinished(self._router.unanswered))
+            if self._is_interrupted:
+                # Not even a thread that hangs in a name resolution keeps the process: all that counts is stored.
+                timer = threading.Timer(CLOSE_S, os._exit, (0,))
+                timer.daemon = True
+                timer.start()
             for task in background:
                 task.cancel()
             self._router.cancel()
         return self._supervisor
+
+    def _interrupt(self, number: int) -> None:
+        """The first signal ends the intake and lets answers be finished, the second ends the process where it is."""
+        count = self._router.unanswered
+        if self._is_interrupted:
+            _tell(texts.unfinished(count))
+            os._exit(128 + number)
+        self._is_interrupted = True
+        self._stop.set()
+        if count:
+            _tell(texts.finishing(count, DRAIN_S))
 
     async def _listen(self, adapter: Adapter) -> None:
         try:
@@ -178,6 +200,12 @@ class _Process:
         await self._scheduler.reload()
         await self._memory.on_memory_write()
         self._outbox_worker.wake()
+
+
+def _tell(sentence: str) -> None:
+    if sentence:
+        with contextlib.suppress(OSError):
+            print(sentence, file=sys.stderr, flush=True)  # noqa: T201
 
 
 async def build_router(

@@ -64,6 +64,8 @@ class Router:
         self._adapters: Mapping[str, Adapter] = {}
         self._tasks: asyncio.TaskGroup | None = None
         self._running: set[asyncio.Task[None]] = set()
+        self._unanswered: set[PendingEvent] = set()
+        self._on_answer: Callable[[], None] = lambda: None
         self._events: dict[int, PendingEvent] = {}
         self._told_of_outage: set[Address] = set()
         self._log = structlog.get_logger("router")
@@ -135,14 +137,27 @@ class Router:
         event = self._events.pop(entry_id, None)
         if event is None or self._tasks is None:
             return
+        if not event.is_overheard:
+            self._unanswered.add(event)
         task = self._tasks.create_task(self._serve(event))
         self._running.add(task)
         task.add_done_callback(self._running.discard)
         await asyncio.shield(task)
 
-    async def drained(self) -> None:
-        while self._running:
-            await asyncio.wait(self._running)
+    @property
+    def unanswered(self) -> int:
+        """How many answers are being made or sent."""
+        return len(self._unanswered)
+
+    async def drain(self, patience_s: float) -> None:
+        """Waits until all has been served, at most `patience_s` after the last answer."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(None) as drain:
+                self._on_answer = lambda: drain.reschedule(asyncio.get_running_loop().time() + patience_s)
+                self._on_answer()
+                while self._running:
+                    await asyncio.wait(self._running)
+        self._on_answer = lambda: None
 
     def cancel(self) -> None:
         """Gives up what is being served; it is stored, and goes on after the next start."""
@@ -237,6 +252,12 @@ class Router:
                 await self._serve_in_queue(event)
         except Exception:
             self._log.exception("failed beside an answer", address=event.inbound.address.key)
+        self._settle(event)
+
+    def _settle(self, event: PendingEvent) -> None:
+        if event in self._unanswered:
+            self._unanswered.remove(event)
+            self._on_answer()
 
     async def _serve_in_queue(self, event: PendingEvent) -> None:
         # Nothing may be awaited before the queue is entered: turns run in the order in which serving began.
@@ -250,6 +271,7 @@ class Router:
             finally:
                 for change in [change for one in batch for change in one.changes]:
                     await self._agent.amend(change)
+        self._settle(event)
         if answered is not None:
             # After an erasure it waits for the next turn.
             turn = answered.turn

@@ -98,6 +98,20 @@ def outage(error: MnemeError) -> str:
     return f"I cannot keep what you write at the moment. {error} I go on trying, and answer as soon as that works."
 
 
+def finishing(count: int, patience_s: float) -> str:
+    return (
+        f"Finishing {counted(count, 'answer')}. What is not done within {patience_s:.0f} seconds goes on after the "
+        "next start; to leave at once, stop me once more."
+    )
+
+
+def unfinished(count: int) -> str:
+    """Empty when there are none."""
+    if count == 1:
+        return "1 answer is not finished; it goes on after the next start."
+    return f"{count} answers are not finished; they go on after the next start." if count else ""
+
+
 def unknown_command(name: str, near: Sequence[str]) -> str:
     guess = f" Did you mean {' or '.join(f'/{one}' for one in near)}?" if near else ""
     return f"There is no command /{name[:40]}.{guess} /help lists them all."

@@ -32,7 +32,7 @@ async def serving(harness: GatewayHarness, adapter: Adapter) -> AsyncIterator[No
             listening.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await listening
-            await harness.router.drained()
+            await harness.router.drain(20)
             await adapter.close()
 
 

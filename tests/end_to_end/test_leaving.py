@@ -1,0 +1,100 @@
+"""Real processes that are told to leave while a model or a platform hangs: soon, saying what goes on later, at once
+when told twice."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fixtures.live_system import KEY, PERSON, LiveSystem
+from tests.fixtures.messages_api import MessagesApi
+from tests.fixtures.model_reply import ModelReply
+
+LEFT_OPEN = "1 answer is not finished; it goes on after the next start."
+
+
+class HangingModel:
+    """Begins an answer to every question and ends it once `hold` is set; titles and the like are refused."""
+
+    def __init__(self) -> None:
+        self.hold = asyncio.Event()
+
+    def __call__(self, body: dict[str, Any]) -> ModelReply:
+        if not body.get("tools"):
+            return ModelReply.fail(500)
+        return ModelReply.say("The ferry leaves at noon.", hold=self.hold, after_events=3)
+
+
+def said(live: LiveSystem) -> list[str]:
+    return live.telegram.texts(PERSON)
+
+
+@pytest.mark.slow
+async def test_a_model_that_hangs_holds_nobody_up(home: Path) -> None:
+    model = HangingModel()
+    async with LiveSystem.open(home, MessagesApi(model, key=KEY)) as live:
+        await live.start()
+        live.tells_telegram("When does the ferry leave?")
+        await live.until(lambda: live.model.held > 0)
+        began = time.monotonic()
+        assert await live.stop() == 0
+        assert time.monotonic() - began < 8
+        assert "Finishing 1 answer." in live.log()
+        assert LEFT_OPEN in live.log()
+        assert "Traceback" not in live.log()
+        model.hold.set()
+        await live.start()
+        await live.until(lambda: any("at noon" in text for text in said(live)))
+
+
+@pytest.mark.slow
+async def test_an_answer_that_comes_in_time_is_sent_before_leaving(home: Path) -> None:
+    model = HangingModel()
+    async with LiveSystem.open(home, MessagesApi(model, key=KEY)) as live:
+        await live.start()
+        live.tells_telegram("When does the ferry leave?")
+        await live.until(lambda: live.model.held > 0)
+        leaving = asyncio.create_task(live.stop())
+        await live.until(lambda: "Finishing 1 answer." in live.log())
+        model.hold.set()
+        assert await leaving == 0
+        assert any("at noon" in text for text in said(live))
+        assert "not finished" not in live.log()
+
+
+@pytest.mark.slow
+async def test_a_platform_that_hangs_holds_nobody_up(home: Path) -> None:
+    async with LiveSystem.open(home) as live:
+        await live.start()
+        live.telegram.hang(method="sendMessage")
+        live.tells_telegram("/help")
+        await live.until(lambda: len(live.telegram.called("sendMessage")) > 0)
+        began = time.monotonic()
+        assert await live.stop() == 0
+        assert time.monotonic() - began < 8
+        assert LEFT_OPEN in live.log()
+        await live.start()
+        await live.until(lambda: any("These commands work" in text for text in said(live)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("second", [signal.SIGINT, signal.SIGTERM])
+async def test_a_second_signal_leaves_at_once(home: Path, second: signal.Signals) -> None:
+    async with LiveSystem.open(home, MessagesApi(HangingModel(), key=KEY)) as live:
+        await live.start()
+        live.tells_telegram("When does the ferry leave?")
+        await live.until(lambda: live.model.held > 0)
+        assert live.process is not None
+        live.process.send_signal(signal.SIGINT)
+        await live.until(lambda: "Finishing 1 answer." in live.log())
+        began = time.monotonic()
+        live.process.send_signal(second)
+        assert await live.process.wait() == 128 + second
+        assert time.monotonic() - began < 1
+        assert live.log().count(LEFT_OPEN) == 1
+        assert "Traceback" not in live.log()
