@@ -231,8 +231,9 @@ async def build_router(
     )
     recall = ExpandedRecall(services.recall, services.transcripts, helper, settings.model.helper, services.clock, zone)
     evidence = EvidenceSearch(services.conversations, FactBacklog(services.database, services.facts), zone)
-    reminders = reminder(services.appointments, services.conversations, evidence, services.notebook.review)
-    core_tools = [session_search(recall, zone), reminders]
+    reminders, review = ReminderCommands(services), services.notebook.review
+    plan = reminder(services.appointments, services.conversations, evidence, review, reminders.ask)
+    core_tools = [session_search(recall, zone), plan]
     tools = [*await memory.tools([tool.name for tool in core_tools]), *core_tools]
     agent = Agent(
         model=metered,
@@ -250,7 +251,7 @@ async def build_router(
         facts,
         MemoryCommands(services, facts),
         ForgetCommands(services),
-        ReminderCommands(services),
+        reminders,
         StatusCommands(services, report),
         LinkCommands(services, on_wake),
         ExportCommands(services),

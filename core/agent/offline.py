@@ -74,9 +74,10 @@ class Offline:
     def _step(self, text: str, request: Request) -> Completion:
         tools = {tool["name"] for tool in request.tools}
         is_question = _is_question(text)
-        if "reminder" in tools and (match := _match("remind", text)):
+        written = _ATTACHMENT.sub("", text)
+        if "reminder" in tools and (match := _match("remind", written)):
             return _call(("reminder", {"action": "add", "when": match["what"].strip(), "text": ""}))
-        if "memory" in tools and not is_question and (match := _match("remember", text)):
+        if "memory" in tools and not is_question and (match := _match("remember", written)):
             return _call(("memory", {"target": "memory", "action": "add", "content": _sentence(match["what"])}))
         for known in _wording()["requests"]:
             if _pattern(known["pattern"]).fullmatch(text.strip()):

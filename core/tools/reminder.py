@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Awaitable, Callable
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -42,10 +43,15 @@ class _Arguments(BaseModel):
     )
 
 
+Ask = Callable[[Reading, ToolContext, str | None], Awaitable[str]]
+"""Lets a reading wait for the person's yes, and returns the question; the last is the origin of what it makes."""
+
+
 def reminder(
-    appointments: Appointments, conversations: Conversations, evidence: EvidenceSearch, review: Review
+    appointments: Appointments, conversations: Conversations, evidence: EvidenceSearch, review: Review, ask: Ask
 ) -> Tool:
-    """What `evidence` does not find in what people typed waits for a yes where other texts were read as well."""
+    """What `evidence` does not find in what people typed waits for a yes where other texts were read as well. A whole
+    line that allows another reading (`core.agent.offline` passes such lines on) is asked about."""
 
     async def reason_to_wait(text: str, context: ToolContext) -> str | None:
         rows = await conversations.history(context.session, context.scopes)
@@ -61,6 +67,8 @@ def reminder(
             line = Operation(action="add", content=appointments.exact(reading))
             target = QUESTION if asked.is_prompt else REMINDER
             return await review.put_aside(context.scope, target, [line], author, reason)
+        if not reading.is_certain and not asked.text.strip():
+            return await ask(reading, context, _origin(asked, context))
         job = await appointments.add(
             reading,
             target=address,
@@ -115,7 +123,7 @@ async def _read(appointments: Appointments, asked: _Arguments, context: ToolCont
         raise ToolError("add needs when, the time of the reminder. Ask the person if you do not know it.")
     if asked.text.strip():
         return await appointments.read(asked.when, asked.text, is_prompt=asked.is_prompt)
-    return await _whole(appointments, asked.when)
+    return await appointments.read(f"remind me {asked.when}")
 
 
 def _is_foreign(row: Message, asker: Sender) -> bool:
@@ -124,14 +132,6 @@ def _is_foreign(row: Message, asker: Sender) -> bool:
     if row.role == "user":
         return bool(told(row)) or (row.sender is not None and row.sender.id != asker.id)
     return row.role == "tool" and row.tool_name != "reminder"
-
-
-async def _whole(appointments: Appointments, line: str) -> Reading:
-    """Time and text in one line, as `core.agent.offline` passes them on; refused where the reading is in doubt."""
-    reading = await appointments.read(f"remind me {line}")
-    if not reading.is_certain:
-        raise Refused(f"That can be meant in two ways. If it is this, say: remind me {appointments.exact(reading)}")
-    return reading
 
 
 def _origin(asked: _Arguments, context: ToolContext) -> str | None:

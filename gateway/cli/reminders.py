@@ -35,7 +35,7 @@ When = Annotated[
         metavar="TEXT", help="When and what: tomorrow at 9 call Ana, every monday at 8 stand-up.", show_default=False
     ),
 ]
-Ask = Annotated[bool, typer.Option("--ask", help="Ask the assistant this each time, and deliver its answer.")]
+_WHERE = "where you last wrote to me on a platform that is connected, else here"
 LOOK_BACK = 1_000
 """How many sessions are looked through for a place to deliver to."""
 
@@ -43,12 +43,12 @@ LOOK_BACK = 1_000
 def add_reminders(app: typer.Typer) -> None:
     cron = typer.Typer(cls=Group, help="Reminders and scheduled questions: list, add, pause, resume, run, remove.")
     cron.command("list")(_list)
-    cron.command("add")(_add)
+    cron.command("add", help=f"Ask the assistant something at a time, {_WHERE}.")(_add("cron", "add "))
     cron.command("pause", help="Stop a reminder until it is resumed.")(_change("pause"))
     cron.command("resume", help="Let a paused reminder go on.")(_change("resume"))
     cron.command("run")(_run)
     cron.command("remove", help="Remove a reminder.")(_change("remove"))
-    app.command("remind")(_add)
+    app.command("remind", help=f"Remind you of something at a time, {_WHERE}.")(_add("remind"))
     app.add_typer(cron, name="cron")
 
 
@@ -61,11 +61,11 @@ def _list(scope: InScope = None, as_json: AsJson = False) -> None:
     print_json(objects, scope) if as_json else chat(ReminderCommands, Command(name="cron"), scope)
 
 
-def _add(words: When, ask: Ask = False, yes: Yes = False) -> None:
-    """Remind you of something at a time, where you last wrote to me on a platform that is connected, else here."""
-    line = joined(words)
-    command = Command(name="cron", arguments=f"add {line}") if ask else Command(name="remind", arguments=line)
-    chat(_Planning, command, None, yes=yes)
+def _add(name: str, action: str = "") -> Callable[..., None]:
+    def run(words: When, yes: Yes = False) -> None:
+        chat(_Planning, Command(name=name, arguments=f"{action}{joined(words)}"), None, yes=yes)
+
+    return run
 
 
 class _Planning(ReminderCommands):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import cast
 
+from core.dates.schedule import Reading
 from core.errors import Refused
 from core.markup.text import escape
 from core.scheduling.appointments import ACTIONS, Action
-from core.types import Answer, Command
+from core.types import Answer, Command, ToolContext
 from gateway import texts
+from gateway.commands.confirmations import Confirmations
 from gateway.commands.context import CommandContext, announced
 from gateway.services import Services
 
@@ -47,10 +49,7 @@ class ReminderCommands:
         appointments = self._appointments
         reading = await appointments.read(line, is_prompt=is_prompt)
         if not reading.is_certain:
-            exact = appointments.exact(reading)
-            name, arguments = ("cron", f"add {exact}") if is_prompt else ("remind", exact)
-            yes = Command(name=name, arguments=arguments)
-            return Answer(text=texts.job_doubt(appointments.when(reading), reading.text), confirm=yes)
+            return self._doubt(reading, is_prompt=is_prompt)
         job = await appointments.add(
             reading,
             target=context.target or context.inbound.address,
@@ -61,6 +60,19 @@ class ReminderCommands:
             epoch=context.epoch,
         )
         return Answer(text=escape(appointments.receipt(job)))
+
+    def _doubt(self, reading: Reading, *, is_prompt: bool = False) -> Answer:
+        exact = self._appointments.exact(reading)
+        yes = Command(name="cron", arguments=f"add {exact}") if is_prompt else Command(name="remind", arguments=exact)
+        return Answer(text=texts.job_doubt(self._appointments.when(reading), reading.text), confirm=yes)
+
+    async def ask(self, reading: Reading, context: ToolContext, origin: str | None) -> str:
+        """Lets a reminder that was asked for in plain words wait for a yes; returns the question."""
+        doubt, address = self._doubt(reading), context.session.address
+        assert doubt.confirm is not None
+        confirmations = Confirmations(self._services.actions, self._services.clock)
+        await confirmations.ask(doubt.confirm, context.account, context.scope, address, origin or address.key)
+        return doubt.text
 
     async def _change(self, action: Action, rest: str, context: CommandContext) -> Answer:
         number = rest.strip().lstrip("#")

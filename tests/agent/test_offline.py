@@ -333,7 +333,7 @@ async def test_through_the_house(home: Path) -> None:
         assert certain.text.startswith("Reminder 1 is set:")
         assert certain.text.endswith("“call Bob”.")
         uncertain = await harness.say("Remind me tomorrow at 5 to call Bob")
-        assert uncertain.text.startswith("I could not do that:")
+        assert uncertain.text.startswith("Do you mean Monday 23 November 2026 at 17:00")
         assert len(await harness.services.jobs.of(owner)) == 1
         await harness.say("/new")
         again = (await harness.say("Where does my sister live?")).text

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from core.dates.schedule import Reading
 from core.errors import ToolError
 from core.facts.evidence import EvidenceSearch
 from core.review.review import Review
@@ -52,7 +53,11 @@ def review(database: Database, clock: SteadyClock) -> Review:
 def tool(appointments: Appointments, database: Database, clock: SteadyClock, review: Review) -> Tool:
     conversations = Conversations(database, clock)
     evidence = EvidenceSearch(conversations, FactBacklog(database, Facts(database, clock)), "Europe/Lisbon")
-    return reminder(appointments, conversations, evidence, review)
+
+    async def ask(reading: Reading, context: ToolContext, origin: str | None) -> str:
+        return f"Do you mean {appointments.exact(reading)}?"
+
+    return reminder(appointments, conversations, evidence, review, ask)
 
 
 def test_the_schema_is_the_one_arguments_are_read_with(tool: Tool) -> None:
@@ -90,12 +95,11 @@ async def test_a_doubt_is_said(tool: Tool, context: ToolContext) -> None:
 
 
 async def test_a_whole_line(tool: Tool, appointments: Appointments, context: ToolContext) -> None:
-    """As the offline answer passes it on: only what leaves no doubt is taken."""
+    """As the offline answer passes it on: what leaves a doubt is asked about."""
     said = await tool.run({"action": "add", "when": "to call Bob tomorrow at 9", "text": ""}, context)
     assert said == "Reminder 1 is set: Saturday 21 November 2026 at 09:00 (Europe/Lisbon): “call Bob”."
-    with pytest.raises(ToolError) as refusal:
-        await tool.run({"action": "add", "when": "to call Bob at 5", "text": ""}, context)
-    assert str(refusal.value).endswith("say: remind me 2026-11-20 17:00 | call Bob")
+    said = await tool.run({"action": "add", "when": "to call Bob at 5", "text": ""}, context)
+    assert said == "Do you mean 2026-11-20 17:00 | call Bob?"
     assert len(await appointments.list(context.scopes)) == 1
 
 

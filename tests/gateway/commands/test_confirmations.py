@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from core.agent.offline import Offline
 from core.store.actions import Actions
 from core.store.sqlite.database import Database
 from core.types import Account, Address, Answer, Attachment, Command, CommandSpec, Origin, Scope
@@ -209,6 +210,17 @@ async def test_a_yes_to_a_suggested_time_sets_the_reminder(home: Path, text: str
         assert "Reminder 1 is set" in (await harness.say(text)).text
         [job] = await harness.services.jobs.active()
         assert (job.text, job.next_at is not None and job.next_at.hour) == ("feed the cat", 17)
+
+
+async def test_without_a_model_plain_words_open_the_same_question(home: Path) -> None:
+    async with open_gateway(home, Offline("UTC")) as harness:
+        asked = await harness.say("remind me tomorrow at 5 to feed the cat")
+        assert asked.text == (await harness.say("/remind tomorrow at 5 feed the cat")).text
+        await harness.say("remind me tomorrow at 5 to feed the cat")
+        assert "Reminder 1 is set" in (await harness.say("ok")).text
+        photo = (Attachment(kind="photo", name="cat.jpg"),)
+        await harness.say("remind me tomorrow at 9:00 to feed the cat", attachments=photo)
+        assert [job.text for job in await harness.services.jobs.active()] == ["feed the cat"] * 2
 
 
 @pytest.mark.parametrize("text", ["no", "ok then make it 6", "okay?no"])
