@@ -1,7 +1,6 @@
-"""All settings, typed and frozen: default.toml <- mneme.toml in the home <- the environment.
+"""All settings, typed and frozen: default.toml <- mneme.toml in the home <- the environment, which nothing else reads.
 
-The only place that reads environment variables and TOML. Says everything that is wrong at once, with dotted paths;
-secrets are in no message, repr or dump of it.
+Says everything that is wrong at once, with dotted paths; secrets are in no message, repr or dump of it.
 """
 
 from __future__ import annotations
@@ -14,16 +13,15 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import tzlocal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
 
-from config import validation
-from config.validation import PLATFORMS
-
 DEFAULTS = Path(__file__).with_name("default.toml")
 SOUL = Path(__file__).with_name("soul.md")
+PLATFORMS = ("telegram", "discord")
 
 ENVIRONMENT: Mapping[str, str] = {
     "home": "MNEME_HOME",
@@ -60,9 +58,49 @@ def _zone(name: str) -> str:
     return zone
 
 
-UserIds = Annotated[tuple[Annotated[str, BeforeValidator(validation.user_id)], ...], Field(strict=False)]
-People = Annotated[tuple[Annotated[str, AfterValidator(validation.person)], ...], Field(strict=False)]
-Rooms = Annotated[tuple[Annotated[str, AfterValidator(validation.room)], ...], Field(strict=False)]
+def _of_form(pattern: str, advice: str) -> BeforeValidator:
+    """A text or a whole number of this form, as a text."""
+
+    def check(value: object) -> str:
+        is_plain = isinstance(value, int | str) and not isinstance(value, bool)
+        if not is_plain or not re.fullmatch(pattern, str(value)):
+            raise ValueError(f"{str(value)[:40]!r} {advice}")
+        return str(value)
+
+    return BeforeValidator(check)
+
+
+def _address(*schemes: str) -> AfterValidator:
+    def check(value: str) -> str:
+        try:
+            parts = urlsplit(value)
+            is_good = parts.scheme in schemes and bool(parts.hostname) and (parts.port is None or parts.port > 0)
+        except ValueError:
+            is_good = False
+        if not is_good:
+            raise ValueError(f"is not an address; write {schemes[0]}://host:port or {schemes[1]}://host")
+        return value.rstrip("/")
+
+    return AfterValidator(check)
+
+
+_USER_ID = _of_form(r"[1-9][0-9]{0,19}", "is not a numeric user id; /whoami tells it (names can be taken by anybody)")
+_PERSON = _of_form(
+    r"(telegram|discord):[1-9][0-9]{0,19}",
+    "is no person; write telegram:42 or discord:42, with the id that /whoami tells",
+)
+_ROOM = _of_form(
+    r"(telegram:-|discord:)[1-9][0-9]{0,19}",
+    "is no room; write discord:77, or telegram:-1001234567890: ids of its groups are negative",
+)
+_PROVIDER = _of_form(r"[a-z][a-z0-9_]{0,39}", "is no name of a memory provider: small letters, digits and _")
+UserIds = Annotated[tuple[Annotated[str, _USER_ID], ...], Field(strict=False)]
+People = Annotated[tuple[Annotated[str, _PERSON], ...], Field(strict=False)]
+Rooms = Annotated[tuple[Annotated[str, _ROOM], ...], Field(strict=False)]
+# Addresses may carry a password in front of the host, so they stay out of the repr too.
+WebAddress = Annotated[Annotated[str, _address("http", "https")] | None, Field(repr=False)]
+SocketAddress = Annotated[Annotated[str, _address("ws", "wss")] | None, Field(repr=False)]
+Name = Annotated[str, Field(min_length=1)]
 Enabled = Literal["auto", True, False]
 CacheLife = Literal["5m", "1h"]
 Count = Annotated[int, Field(gt=0, le=10**9)]
@@ -84,8 +122,8 @@ class General(_Section):
 
 
 class ModelOptions(_Section):
-    chat: Annotated[str, Field(min_length=1)]
-    helper: Annotated[str, Field(min_length=1)]
+    chat: Name
+    helper: Name
     max_tokens: Count
     window_tokens: Annotated[int, Field(ge=8000, le=10**8)]
     max_rounds: Annotated[int, Field(gt=0, le=1000)]
@@ -154,7 +192,7 @@ class MemoryOptions(_Section):
     prefetch_chars: Annotated[int, Field(ge=0, le=10**6)]
     prefetch_timeout_s: Seconds
     max_external: Annotated[int, Field(ge=0, le=100)]
-    providers: dict[Annotated[str, AfterValidator(validation.provider_name)], ProviderOptions]
+    providers: dict[Annotated[str, _PROVIDER], ProviderOptions]
     facts: bool
     project_half_life_days: Days
     episode_half_life_days: Days
@@ -194,13 +232,10 @@ class Settings(_Section):
     anthropic_api_key: SecretStr | None = None
     telegram_token: SecretStr | None = None
     discord_token: SecretStr | None = None
-    # Addresses may carry a password in front of the host, so they stay out of the repr too.
-    anthropic_base_url: Annotated[str, AfterValidator(validation.web_address)] | None = Field(default=None, repr=False)
-    telegram_api_url: Annotated[str, AfterValidator(validation.web_address)] | None = Field(default=None, repr=False)
-    discord_api_url: Annotated[str, AfterValidator(validation.web_address)] | None = Field(default=None, repr=False)
-    discord_gateway_url: Annotated[str, AfterValidator(validation.socket_address)] | None = Field(
-        default=None, repr=False
-    )
+    anthropic_base_url: WebAddress = None
+    telegram_api_url: WebAddress = None
+    discord_api_url: WebAddress = None
+    discord_gateway_url: SocketAddress = None
     variables: Mapping[str, SecretStr] = Field(default={}, repr=False)
     """Of the environment, what the options of memory providers name."""
     advice: str = ""
@@ -225,7 +260,7 @@ class Settings(_Section):
             settings = cls(**options, home=home)
         except ValidationError as error:
             found = error.errors(include_url=False, include_context=True)
-            problems += [validation.problem(detail, ENVIRONMENT) for detail in found]
+            problems += [_problem(detail) for detail in found]
             raise SettingsError(problems, file) from None
         if problems:
             raise SettingsError(problems, file)
@@ -258,8 +293,7 @@ def _home(name: str) -> tuple[Path, list[str]]:
 
 
 def _close(home: Path) -> None:
-    """Takes other users' rights to the home away. One that is more than Mneme's (the user's own folder, one above it,
-    /tmp) is left as it is; `mneme check` says so."""
+    """Takes other users' rights to the home away, unless it is more than Mneme's: the user's own folder, or /tmp."""
     with contextlib.suppress(OSError, RuntimeError):
         found = home.stat()
         is_shared = home.resolve() in (Path.home(), *Path.home().parents) or bool(found.st_mode & stat.S_ISVTX)
@@ -315,3 +349,37 @@ def _missing(options: Mapping[str, Any]) -> Iterator[str]:
         if isinstance(section, dict) and section.get("enabled") is True and f"{platform}_token" not in options:
             variable = ENVIRONMENT[f"{platform}_token"]
             yield f"{platform}.enabled: is true, but there is no token; set the environment variable {variable}"
+
+
+_EXPECTED: Mapping[str, str] = {
+    "bool_type": "true or false",
+    "int_type": "a whole number",
+    "float_type": "a number",
+    "finite_number": "a number, neither nan nor inf",
+    "string_type": "a text in quotes",
+    "string_too_short": "a text that is not empty",
+    "string_too_long": "a shorter text",
+    "tuple_type": "a list in brackets",
+    "missing": "there too",
+}
+"""What pydantic's kinds of error ask for."""
+
+
+def _problem(detail: Any) -> str:
+    """A finding of pydantic in the words of somebody who edits TOML."""
+    first, *rest = detail["loc"]
+    path = ENVIRONMENT.get(first, first) + "".join(
+        f"[{part}]" if isinstance(part, int) else f".{part}" for part in rest
+    )
+    kind = detail["type"]
+    if kind == "extra_forbidden":
+        return f"{path}: is not an option; config/default.toml has them all"
+    if kind == "value_error":
+        return f"{path}: {detail['ctx']['error']}"
+    if kind in ("model_type", "dict_type", "mapping_type"):
+        return f"{path}: should be a table, written [{path}]"
+    if kind == "literal_error":
+        listed = str(detail["ctx"]["expected"]).replace("'", '"')
+        return f"{path}: should be {re.sub('True|False', lambda found: found[0].lower(), listed)}"
+    expected = _EXPECTED.get(kind)
+    return f"{path}: should be {expected}" if expected else f"{path}: {str(detail['msg']).removeprefix('Input ')}"
