@@ -25,7 +25,7 @@ _NO_TEXT = StyledText("(no text)")
 _PLACEHOLDER = StyledText("…")
 """In a message that the text does not reach any more."""
 _FIRST_WORDS_S = 0.6
-"""An answer that is ready by then is shown at once, and not as a draft before."""
+"""An answer that is ready by then is shown at once, and not as a draft before; in a third of it, without typing."""
 _SEEN = "(you may have seen this; the connection broke)"
 
 
@@ -157,7 +157,9 @@ class StreamedReply:
             self._log.warning("drafts ended", error=str(error))
 
     async def _stream(self) -> None:
-        await self._guarded(self._api.typing)
+        await self._pause(self._first_words_s / 3)
+        if not self._ending.is_set():
+            await self._guarded(self._api.typing)
         wait_s = self._first_words_s
         while not self._ending.is_set():
             is_shown = any(part is not None for _, part in self._posted)
