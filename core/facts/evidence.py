@@ -11,7 +11,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -27,9 +27,9 @@ from core.text.normalize import fold, is_unspaced, plain, words_of
 from core.text.terms import stop_words, terms_of
 from core.types import Message, Scope, ToolContext
 
-WORDS, WORDS_BESIDE, WORDS_OF_FEW = 0.7, 0.3, 0.85
-"""The part of a statement's words that must have been said; beside names and figures that were; without
-those and of no more than `FEW` words."""
+WORDS, WORDS_OF_FEW, WORDS_BESIDE = 0.7, 0.85, 0.3
+"""The part of a statement's words that must have been said; of no more than `FEW` words; beside names and figures that
+were."""
 FEW = 5
 LOOKED_AT = 100
 """Of the latest messages of people."""
@@ -108,7 +108,7 @@ class _Statement:
     def of(cls, content: str, names: Iterable[str]) -> _Statement:
         text = " ".join(pattern("user").sub(" ", content).split())
         strict = [name for name in (*names, *_names_within(text)) if not _FIGURE.search(name)]
-        months = {word: str(month) for word in words_of(plain(text)[0]) if (month := month_of(word))}
+        months = {word: str(month) for word in words_of(plain(text)[0]) if (month := _months().get(word))}
         figures = [*_FIGURE.findall(fold(" ".join((text, *names)))), *months.values()]
         named = {term for name in (*strict, *months) for term in terms_of(name)}
         nobody = ("", *_data()["words"]["nobody"])
@@ -121,20 +121,22 @@ class _Statement:
             _Text.of(text),
         )
 
+    def held_by(self, text: _Text) -> set[str]:
+        """Those of the names, figures and words that a text has."""
+        names, figures = filter(text.has_name, self.names), filter(text.has_figure, self.figures)
+        return {*names, *figures, *filter(text.has_word, self.words)}
+
 
 @dataclass(frozen=True, slots=True)
 class _Heard:
     """A message beside a statement. `own`: what it says itself, with the question where it is a mere yes; `frame`: the
-    question that it answers."""
+    question that it answers; `held`: what it has of the statement, also by who says it."""
 
-    row: Message
     text: str
     own: _Text
     frame: _Text
+    held: set[str]
     is_yes: bool
-
-    def has(self, term: str) -> bool:
-        return self.own.speaks_of(term) or self.frame.has_word(term)
 
 
 class Evidence:
@@ -165,68 +167,41 @@ class Evidence:
     def missing(self, content: str, names: Sequence[str] = ()) -> str:
         """What of a statement nobody has typed, as a clause for who decides about it."""
         said = _Statement.of(content, names)
-        unsaid = _lacking([self._text(index) for index in self._own], said.names, said.figures)
-        return f"nobody here has typed {' or '.join(f'“{one[:80]}”' for one in unsaid[:5]) or 'that'}"
+        typed_here = [self._text(index) for index in self._own]
+        unsaid = [f"“{one[:80]}”" for one in _lacking(said, (*said.names, *said.figures), typed_here)]
+        return f"nobody here has typed {' or '.join(unsaid[:5]) or 'that'}"
 
     def _score(self, said: _Statement, index: int, *, is_own_affair: bool) -> int:
         """How much of a statement a message says itself; 0 where it does not support it."""
         heard = self._heard(said, index)
-        named = [name for name in said.names if heard.own.has_name(name) or _is_speaker(heard.row, name)]
-        counted = [figure for figure in said.figures if heard.own.has_figure(figure)]
-        score = len(named) + len(counted) + sum(heard.own.has_word(term) for term in said.words)
-        if not score or not said.text.terms or not self._is_complete(said, index, named, counted, heard):
+        if not heard.held or not said.text.terms or not self._is_complete(said, index, heard):
             return 0
-        if not self._is_worded(said, named, len(counted), heard, is_own_affair):
-            return 0
-        return score if heard.is_yes or _is_stated(said, heard.text, is_own_affair=is_own_affair) else 0
+        is_stated = heard.is_yes or _is_stated(said, heard.text, is_own_affair=is_own_affair)
+        return len(heard.held) if is_stated and _is_worded(said, heard, is_own_affair=is_own_affair) else 0
 
     def _heard(self, said: _Statement, index: int) -> _Heard:
-        text, asked = own_words(self._rows[index].text), self._question_before(index)
-        is_yes = bool(asked) and len(text.split()) <= AFFIRMED_WORDS and pattern("affirmed").match(text) is not None
-        own = _Text.of(f"{text}\n{asked}") if is_yes else self._text(index)
-        frame = _Text.of(asked if is_yes or self._adds(said, self._text(index), _Text.of(asked)) else "")
-        return _Heard(self._rows[index], text, own, frame, is_yes)
+        row, own, question = self._rows[index], self._text(index), self._question_before(index)
+        text, asked = own_words(row.text), _Text.of(question)
+        is_yes = bool(question) and len(text.split()) <= AFFIRMED_WORDS and pattern("affirmed").match(text) is not None
+        # An answer says something of the statement that stands not in the question.
+        is_answer = is_yes or not said.held_by(own) <= said.held_by(asked)
+        own = _Text.of(f"{text}\n{question}") if is_yes else own
+        held = said.held_by(own) | {name for name in said.names if _is_speaker(row, name)}
+        return _Heard(text, own, asked if is_answer else _Text.of(""), held, is_yes)
 
-    def _is_worded(
-        self, said: _Statement, named: Sequence[str], figure_count: int, heard: _Heard, is_own_affair: bool
-    ) -> bool:
-        """Whether enough of the words of a statement were said."""
-        # Of who speaks the name is known without a word.
-        anchors = figure_count + sum(heard.own.has_name(name) for name in named)
-        # Beside a name, "à" and "в" are in every second sentence.
-        words = [term for term in said.words if not anchors or len(term) > 2 or is_unspaced(term)]
-        naming = _data()["words"]["naming"] if named and pattern("named").search(heard.text) else ()
-        meant = [term for term in words if term in naming or heard.has(term)]
-        share = _share(len(words), has_anchors=anchors > 0)
-        if len(meant) >= share * len(words):
-            return True
-        # Of other languages it is not known which words are said of the same thing; that it is told of oneself is.
-        if _is_english(heard.text) or (is_own_affair and not is_first_person(heard.text)):
-            return False
-        return len(words) - len(meant) <= FOREIGN_WORDS * anchors
-
-    @staticmethod
-    def _adds(said: _Statement, own: _Text, asked: _Text) -> bool:
-        """Whether a message answers a question: says something of a statement that stands not in the question."""
-        is_new = any(own.has_name(name) and not asked.has_name(name) for name in said.names)
-        is_new = is_new or any(own.has_figure(one) and not asked.has_figure(one) for one in said.figures)
-        return is_new or any(own.has_word(term) and not asked.has_word(term) for term in said.words)
-
-    def _is_complete(
-        self, said: _Statement, index: int, named: Sequence[str], counted: Sequence[str], heard: _Heard
-    ) -> bool:
+    def _is_complete(self, said: _Statement, index: int, heard: _Heard) -> bool:
         """Whether all names and figures were said: there, in the question before, or by the same person shortly
         before where the message names nobody else."""
-        names = _lacking([heard.frame], (name for name in said.names if name not in named), ())
-        figures = _lacking([heard.frame], (), (figure for figure in said.figures if figure not in counted))
-        figures = [one for one in figures if not _is_worked_out(one, said, heard.row, heard.own)]
+        names = _lacking(said, set(said.names) - heard.held, [heard.frame])
+        figures = _lacking(said, set(said.figures) - heard.held, [heard.frame])
+        figures = [one for one in figures if not _is_worked_out(one, said, self._rows[index], heard.own)]
         if not names and not figures:
             return True
         before = self._said_before(index)
-        if _lacking(before[-2:], (), figures):
+        if _lacking(said, figures, before[-2:]):
             return False
         names_others = names and any(not said.text.has_name(name) for name in names_in(heard.text))
-        return not names_others and not _lacking(before, names, ())
+        return not names_others and not _lacking(said, names, before)
 
     def _said_before(self, index: int) -> list[_Text]:
         sender = self._rows[index].sender
@@ -249,11 +224,22 @@ class Evidence:
         return ""
 
 
-def _share(word_count: int, *, has_anchors: bool) -> float:
-    """The part of the words that must have been said."""
-    if has_anchors:
-        return WORDS_BESIDE
-    return WORDS_OF_FEW if word_count <= FEW else WORDS
+def _is_worded(said: _Statement, heard: _Heard, *, is_own_affair: bool) -> bool:
+    """Whether enough of the words of a statement were said."""
+    # Of who speaks the name is known without a word.
+    anchors = len(heard.held & {*said.figures, *filter(heard.own.has_name, said.names)})
+    # Beside a name, "à" and "в" are in every second sentence.
+    words = [term for term in said.words if not anchors or len(term) > 2 or is_unspaced(term)]
+    is_naming = not heard.held.isdisjoint(said.names) and pattern("named").search(heard.text)
+    naming = _data()["words"]["naming"] if is_naming else ()
+    unsaid = [one for one in words if not (one in naming or heard.own.speaks_of(one) or heard.frame.has_word(one))]
+    share = WORDS_BESIDE if anchors else WORDS_OF_FEW if len(words) <= FEW else WORDS
+    if len(words) - len(unsaid) >= share * len(words):
+        return True
+    # Of other languages it is not known which words are said of the same thing; that it is told of oneself is.
+    if _is_english(heard.text) or (is_own_affair and not is_first_person(heard.text)):
+        return False
+    return len(unsaid) <= FOREIGN_WORDS * anchors
 
 
 def _names_within(text: str) -> Sequence[str]:
@@ -262,10 +248,10 @@ def _names_within(text: str) -> Sequence[str]:
     return found[1:] if found and text.startswith(found[0]) and " " not in found[0] else found
 
 
-def _lacking(texts: Sequence[_Text], names: Iterable[str], figures: Iterable[str]) -> list[str]:
-    """What stands in none of the texts."""
-    lacking = [name for name in names if not any(one.has_name(name) for one in texts)]
-    return lacking + [figure for figure in figures if not any(one.has_figure(figure) for one in texts)]
+def _lacking(said: _Statement, wanted: Iterable[str], texts: Sequence[_Text]) -> list[str]:
+    """Which of these names and figures of a statement stand in none of the texts."""
+    held = set[str]().union(*map(said.held_by, texts))
+    return [one for one in wanted if one not in held]
 
 
 def proper(names: Iterable[str]) -> list[str]:
@@ -312,7 +298,7 @@ def figures_of(compared: str) -> frozenset[int]:
     """All numbers of a text, also those in words, of months, and in Han figures; a word that may be one counts."""
     found = {int(figure) for figure in re.findall(r"\d{1,40}", compared)}
     for word in re.findall(r"[^\W\d_]+(?:-[^\W\d_]+)?", compared):
-        number = _numbers().get(word) or month_of(word)
+        number = _numbers().get(word) or _months().get(word)
         found |= {number} if number else set()
     found |= {int(hour) % 12 for hour in re.findall(r"\b(1[3-9]|2[0-3])[:.h]?\d?", compared)}
     found |= {minutes for word, minutes in _data()["parts_of_an_hour"].items() if word in compared}
@@ -326,18 +312,6 @@ def _han(run: str) -> int:
     tens, _, ones = run.partition("十")
     units = _HAN_DIGITS.find(ones[:1]) if ones else 0
     return (_HAN_DIGITS.find(tens[-1]) if tens else 1) * 10 + max(0, units)
-
-
-@lru_cache(maxsize=10_000)
-def month_of(word: str) -> int:
-    """1 for January, in a few languages, short or in full; 0 for what is no month."""
-    for number, line in enumerate(_data()["months"]["beginnings"], 1):
-        english, *others = line.split()
-        if word in (english, english[:3]):
-            return number
-        if any(word == plain(one)[0] or (not one.isascii() and word.startswith(one)) for one in others):
-            return number
-    return 0
 
 
 def _is_stated(said: _Statement, text: str, *, is_own_affair: bool) -> bool:
@@ -456,6 +430,14 @@ def _words_of_attributes() -> dict[str, frozenset[str]]:
 def _numbers() -> dict[str, int]:
     """Numbers and ordinals in words, of a few languages."""
     return {word: number for number, words in enumerate(_data()["words"]["counted"], 1) for word in words.split()}
+
+
+@cache
+def _months() -> dict[str, int]:
+    """1 for January, in a few languages, in English also short."""
+    lines = [line.split() for line in _data()["words"]["months"]]
+    words = ((number, word) for number, line in enumerate(lines, 1) for word in (line[0][:3], *line))
+    return {plain(word)[0]: number for number, word in words}
 
 
 @cache
