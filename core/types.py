@@ -134,7 +134,7 @@ class Inbound:
     """One platform event. The adapter decides the scope, since it alone knows the kind of chat.  kind edit: `text` is
     the new text of `message_id`; delete: it is empty; action (a pressed button): the id of a row in `actions`, and
     `message_id` is the press's own. `is_addressed`: in a room, whether the bot was mentioned, replied to or commanded.
-    `is_interaction`: only the reply beside it can answer it (Discord). `link_base`: a link to a message when its id is
+    `is_interaction`: its reply expires (Discord). `link_base`: a link to a message when its id is
     appended. `origin` forwarded or via_bot: the words of others, which command and confirm nothing. `epoch`: of a text
     that was read from the store (a job's); not stored."""
 

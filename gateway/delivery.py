@@ -70,6 +70,8 @@ class Delivery:
         self._records: WeakValueDictionary[str, _Record] = WeakValueDictionary()
         """By key of what is being delivered: what was posted is stored as the delivery ends, at the latest."""
         self._unwritten: deque[Write] = deque()
+        self._has_unseen = True
+        """Whether an answer may wait for its person to come by."""
         self.on_memory_given_up: Callable[[str], Awaitable[None]] | None = None
         """Gets the key of what a memory service is never told before that is marked dead; again after a crash in
         between."""
@@ -79,13 +81,15 @@ class Delivery:
 
     @staticmethod
     def draft(inbound: Inbound) -> OutboxItem:
-        """The outbox item for the answer to an event, not stored."""
+        """The outbox item for the answer to an event, not stored. That of an interaction names the person: once the
+        interaction has expired, a private answer has to find another way there."""
         is_quoting = not inbound.is_direct and inbound.kind == "message"
+        quoted = inbound.message_id if is_quoting else None
         return OutboxItem(
             key=f"turn:{inbound.address.key}:{inbound.kind}:{inbound.message_id}",
             kind="answer",
             address=inbound.address,
-            reply_to=inbound.message_id if is_quoting else None,
+            reply_to=f"@{inbound.sender.id}" if inbound.is_interaction else quoted,
         )
 
     def begin(self, outbox_item: OutboxItem, reply: Reply) -> None:
@@ -97,11 +101,11 @@ class Delivery:
         record = self._records[outbox_item.key] = _Record(outbox_item.key, outbox_item.posted, keep)
         reply.begin(record)
 
-    async def deliver(self, outbox_item: OutboxItem, reply: Reply, answer: Answer, *, is_once: bool = False) -> bool:
+    async def deliver(self, outbox_item: OutboxItem, reply: Reply, answer: Answer) -> bool:
         """Sends the final answer through a reply that has begun. False when it did not arrive: it is tried again later,
-        or dead when that is hopeless (`is_once`: only this reply can deliver it). It is left to the worker where an
-        older answer has yet to leave for the same address."""
-        if is_once or (outbox_item.answer is None and self.inbox.is_incognito(outbox_item.address)):
+        or dead when that is hopeless (of what is incognito only this reply can deliver it). It is left to the worker
+        where an older answer has yet to leave for the same address."""
+        if outbox_item.answer is None and self.inbox.is_incognito(outbox_item.address):
             return await self._send(outbox_item, reply, answer, is_once=True)
         address = outbox_item.address.key
         async with self._locks.setdefault(address, asyncio.Lock()):
@@ -123,6 +127,7 @@ class Delivery:
             self._log.warning("undeliverable", key=outbox_item.key, error=str(error))
             if is_memory and self.on_memory_given_up is not None:
                 await self._write(partial(self.on_memory_given_up, outbox_item.key))
+            self._has_unseen = True
             await self._write(partial(self.outbox.mark_dead, outbox_item.key, str(error)))
             return
         asked_s = error.retry_after_s if isinstance(error, DeliveryError) else None
@@ -131,6 +136,19 @@ class Delivery:
         self._log.info("not delivered yet", key=outbox_item.key, error=str(error), next_at=next_at.isoformat())
         await self._write(partial(self.outbox.postpone, outbox_item.key, next_at, str(error)))
         self.on_due()
+
+    async def unseen(self, inbound: Inbound) -> list[OutboxItem]:
+        """Answers to interactions that could not reach the person who is here now, where they alone read."""
+        if not self._has_unseen or not (inbound.is_interaction or inbound.is_direct):
+            return []
+        try:
+            found = await self.outbox.unseen()
+        except StoreError as error:
+            self._log.error("the outbox cannot be read", error=str(error))
+            return []
+        self._has_unseen = bool(found)
+        platform, person = inbound.address.platform, f"@{inbound.sender.id}"
+        return [item for item in found if (item.address.platform, item.reply_to) == (platform, person)]
 
     async def write_pending(self) -> None:
         """Writes what the store could not take before, oldest first; only one task may call it. Raises StoreError."""

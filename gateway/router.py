@@ -170,7 +170,7 @@ class Router:
 
     async def resume(self, adapter: Adapter, limit_age: timedelta) -> list[int]:
         """Takes up what an earlier process accepted and did not answer; returns what is to be served. What is older
-        than `limit_age` is declined; a lost interaction has expired."""
+        than `limit_age` is declined."""
         events = []
         for entry in await self._inbox.waiting():
             if entry.inbound.address.platform != adapter.platform:
@@ -192,9 +192,6 @@ class Router:
         """None when the entry is not to be answered any more."""
         inbound = entry.inbound
         verdict, scope = await self._access.judge(inbound)
-        if inbound.is_interaction:
-            await self._delivery.expire(entry)
-            return None
         if verdict not in ("served", "overheard"):
             # Whoever wrote this is not let in any more.
             await self._inbox.close([entry.id])
@@ -347,7 +344,7 @@ class Router:
             answer = await self._commands.answer(command, context)
             kept = self._commands.kept(command)
             turn = replace(turn, epoch=None) if answer.has_erased else turn
-            await self._agent.keep(turn, session, kept, answer, has_outbox_item=not inbound.is_interaction)
+            await self._agent.keep(turn, session, kept, answer)
             return answer
 
         if self._begin(event, event.outbox_item):
@@ -372,8 +369,10 @@ class Router:
         for event in batch:
             event.is_answered = True
         answer = answer or Answer(text=texts.FORGOTTEN)
-        is_once = last.inbound.is_interaction
-        await self._delivery.deliver(batch[0].outbox_item, last.reply, answer, is_once=is_once)
+        unseen = await self._delivery.unseen(last.inbound)
+        if await self._delivery.deliver(batch[0].outbox_item, last.reply, with_unseen(answer, unseen)):
+            for outbox_item in unseen:
+                await self._delivery.outbox.done(outbox_item.key)
 
     async def _model_answer(self, event: PendingEvent, turn: Turn) -> AnsweredTurn:
         try:
@@ -449,14 +448,23 @@ class Router:
             else:
                 kept = self._commands.kept(inbound.command) if inbound.command else "[a button]"
                 session = await self._agent.place(turn)
-                await self._agent.keep(turn, session, kept, answer, has_outbox_item=not inbound.is_interaction)
+                await self._agent.keep(turn, session, kept, answer)
         except StoreError as failure:
             self._log.error("what is told cannot be stored", address=inbound.address.key, error=str(failure))
             if not last.is_overheard:
                 await self._delivery.tell(inbound, last.reply, answer, has_begun=last.has_begun)
             return
         if not last.is_overheard:
-            await self._delivery.deliver(turn.outbox_item, last.reply, answer, is_once=inbound.is_interaction)
+            await self._delivery.deliver(turn.outbox_item, last.reply, answer)
+
+
+def with_unseen(answer: Answer, unseen: Sequence[OutboxItem]) -> Answer:
+    """Behind an answer what could not reach its person before."""
+    for missed in (outbox_item.answer for outbox_item in unseen if outbox_item.answer is not None):
+        text = f"{answer.text}\n\n{texts.UNSEEN}\n\n{missed.text}"
+        files, buttons = (*answer.files, *missed.files), (*answer.buttons, *missed.buttons)
+        answer = replace(answer, text=text, files=files, buttons=buttons, is_private=True)
+    return answer
 
 
 def presentable(inbound: Inbound) -> Inbound:

@@ -139,11 +139,11 @@ class Agent:
         """The session to keep a command with: the open one, or a new one without a prompt."""
         return await self._sessions.place(turn)
 
-    async def keep(self, turn: Turn, session: Session, text: str, answer: Answer, *, has_outbox_item: bool) -> None:
+    async def keep(self, turn: Turn, session: Session, text: str, answer: Answer) -> None:
         """Keeps a command, as `text`, with its answer, and closes its entries."""
         asked = replace(_person(session, turn)[-1], text=text, kind="command")
         spoken = replace(self._plain(session, answer.kept or answer.text), kind="command")
-        await self._end(turn, [asked, spoken], answer if has_outbox_item else None)
+        await self._end(turn, [asked, spoken], answer)
 
     async def listen(self, turn: Turn) -> None:
         """Keeps what was said in the room without answering."""

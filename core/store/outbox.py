@@ -29,7 +29,8 @@ EXPIRED = "expired: the process ended before it was answered"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutboxItem:
     """A row of the outbox. `key` is unique for ever. answer None: a turn is at work on it. `posted`: ids of the
-    platform messages made for it, in order. next_at None: held by a live turn. is_over: delivered or dead."""
+    platform messages made for it, in order. `reply_to`: a message, or `@` and the id of the person whose interaction it
+    answers. next_at None: held by a live turn. is_over: delivered or dead."""
 
     key: str
     kind: OutboxKind
@@ -79,7 +80,13 @@ UPDATE messages SET posted_id = NULLIF(json_extract(outbox.posted, '$[0]'), '?')
 FROM outbox WHERE outbox.key = :key AND messages.id = outbox.message_id
 """
 SET_POSTED = "UPDATE outbox SET posted = :posted WHERE key = :key"
-DONE = f"UPDATE outbox SET done_at = :now, payload = NULL, next_at = NULL, error = NULL WHERE key = :key AND {OPEN}"
+DONE = """
+UPDATE outbox SET done_at = :now, dead_at = NULL, payload = NULL, next_at = NULL, error = NULL
+WHERE key = :key AND done_at IS NULL
+"""
+UNSEEN = """
+SELECT * FROM outbox WHERE dead_at IS NOT NULL AND payload IS NOT NULL AND reply_to LIKE '@%' ORDER BY id
+"""
 POSTPONE = f"""
 UPDATE outbox SET attempts = attempts + 1, next_at = :next_at, error = :error WHERE key = :key AND {OPEN}
 """
@@ -165,6 +172,10 @@ class Outbox:
     async def mark_dead(self, key: str, error: str) -> None:
         """Failed for good: kept for the owner to see."""
         await self._change(DEAD, key, now=self._clock.now(), error=error)
+
+    async def unseen(self) -> list[OutboxItem]:
+        """Answers to interactions that no way led to, oldest first."""
+        return [_outbox_item(row) for row in await self._database.fetch_all(UNSEEN)]
 
     async def claim(self, key: str) -> None:
         """This process delivers the item itself: not due until postponed."""

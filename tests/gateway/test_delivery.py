@@ -79,15 +79,6 @@ async def test_what_an_answer_has_painted_already_is_edited_by_the_courier(room:
     assert (receipt.key, list(receipt.posted)) == ("b", ["501"])
 
 
-async def test_an_interaction_is_answered_at_once_because_nothing_else_can_answer_it(room: DeliveryHarness) -> None:
-    room.telegram.stage("1", DeliveryError("flood"), None, DeliveryError("hiccup"))
-    await room.answer(await room.drafted("a"))
-    reply = await room.answer(await room.drafted("b"), is_once=True)
-    assert reply.text == "b"
-    await room.answer(await room.drafted("c"), is_once=True)
-    assert room.outbox.ends == [("a", "postponed"), ("b", "done"), ("c", "buried")]
-
-
 async def test_an_answer_waits_for_the_one_that_is_just_being_painted(room: DeliveryHarness) -> None:
     gate = asyncio.Event()
     room.telegram.stage("1", gate)
@@ -157,8 +148,8 @@ async def test_a_stranger_is_told_or_not_and_nothing_is_kept(room: DeliveryHarne
     assert await room.outbox.counts() == NOTHING
 
 
-async def test_an_event_is_accepted_once_and_a_lost_interaction_expires(room: DeliveryHarness) -> None:
-    event = inbound(is_interaction=True)
+async def test_an_event_is_accepted_once_and_what_has_no_way_back_expires(room: DeliveryHarness) -> None:
+    event = inbound()
     assert await room.inbox.accept(event, room.clock.now()) is not None
     assert await room.inbox.accept(event, room.clock.now()) is None
     (entry,) = await room.inbox.waiting()

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from core.errors import DeliveryError, StoreError
-from core.types import Account, Address, Command, Scope, Sender
+from core.types import Account, Address, Answer, Command, Scope, Sender
+from gateway import texts
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 
@@ -226,15 +227,37 @@ async def test_what_is_too_old_after_a_restart_is_told_and_not_answered(home: Pa
         assert await harness.services.inbox.waiting() == []
 
 
-async def test_an_interaction_lost_in_a_restart_expires_and_is_never_answered_in_public(home: Path) -> None:
+async def test_an_interaction_lost_in_a_restart_is_answered_by_another_way(home: Path) -> None:
     async with open_gateway(home) as harness:
         inbound = harness.inbound("/memory", is_interaction=True)
         await harness.router.admit(inbound, KeptReply())
     async with open_gateway(home) as harness:
         platform = harness.platforms["telegram"]
-        assert await harness.router.resume(platform, timedelta(days=1)) == []
-        assert platform.replies == []
-        assert (await harness.services.outbox.counts())["dead"] == 1
+        (number,) = await harness.router.resume(platform, timedelta(days=1))
+        await harness.router.serve(number)
+        ((address, reply),) = platform.replies
+        assert address == inbound.address
+        assert reply.answer is not None
+        assert reply.answer.is_private
+
+
+async def test_an_answer_that_no_way_led_to_its_person_comes_with_the_next_one(home: Path) -> None:
+    class ClosedReply(KeptReply):
+        async def finish(self, answer: Answer) -> None:
+            raise DeliveryError("closed", is_permanent=True)
+
+    async with open_gateway(home) as harness:
+        number = await harness.router.admit(harness.inbound("/memory", is_interaction=True), ClosedReply())
+        assert number is not None
+        await harness.router.serve(number)
+        other = await harness.say("/help", "7", is_interaction=True)
+        assert texts.UNSEEN not in other.text
+        shown = await harness.say("/help", is_interaction=True)
+        assert texts.UNSEEN in shown.text
+        assert shown.answer is not None
+        assert shown.answer.is_private
+        assert texts.UNSEEN not in (await harness.say("/help")).text
+        assert (await harness.services.outbox.counts())["dead"] == 0
 
 
 async def test_a_button_runs_its_command_for_its_person_in_its_place_only(home: Path) -> None:
