@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from core.review.review import ANYWAY
 from core.store.facts import Fact
-from core.store.notes import NoteChange
 from core.types import Answer, Command, Json, Scope
 from gateway import texts
 from gateway.cli.providers import add_providers
@@ -47,6 +45,7 @@ _EDITS = {
     "remove": "Remove a note: a part of it that no other note has.",
 }
 _ACTIONS = {
+    "history": "List what was changed in the notes, latest first; 2 is the next page.",
     "undo": "Take back the last change of a note, or one by its number; a fact's by f3 or c7.",
     "why": "Tell where a note or a fact (f3) comes from.",
     "pending": "List what waits for your decision.",
@@ -68,7 +67,6 @@ def add_memory(app: typer.Typer) -> None:
     memory.command("list")(_list)
     for action, help_text in _EDITS.items():
         memory.command(action, help=help_text)(_editing(action))
-    memory.command("history")(_history)
     for action, help_text in _ACTIONS.items():
         memory.command(action, help=help_text)(_same_as_chat(action))
     add_providers(memory)
@@ -122,24 +120,6 @@ def _list(target: InTarget = None, scope: InScope = None, as_json: AsJson = Fals
     print_json(objects, scope) if as_json else answer_with(listed, scope)
 
 
-def _history(
-    page: Annotated[int, typer.Option("--page", min=1, help="1 is the latest.")] = 1,
-    scope: InScope = None,
-    as_json: AsJson = False,
-) -> None:
-    """List what was changed in the notes, latest first."""
-
-    async def objects(services: Services, scopes: frozenset[Scope]) -> object:
-        from gateway.commands.memory import PAGE
-
-        return [_change_object(one) for one in await services.notebook.history(scopes, PAGE, PAGE * (page - 1))]
-
-    if as_json:
-        print_json(objects, scope)
-    else:
-        chat(notes_of, Command(name="memory", arguments=f"history {page}"), scope)
-
-
 def _remember(
     what: Annotated[list[str], typer.Argument(help="A sentence: Ana's birthday is on 3 May.")], scope: InScope = None
 ) -> None:
@@ -183,12 +163,3 @@ def _fact_object(fact: Fact) -> Json:
     names = ("id", "kind", "content", "is_pinned", "valid_from", "valid_to", "message_id")
     shown = {name: getattr(fact, name) for name in names}
     return shown | {"scope": fact.scope.key, "is_current": fact.is_open, "trust": round(fact.trust, 2)}
-
-
-def _change_object(change: NoteChange) -> Json:
-    return asdict(change) | {
-        "scope": change.scope.key,
-        "at": change.at.isoformat(),
-        "account": None if change.account is None else change.account.key,
-        "address": None if change.address is None else change.address.key,
-    }

@@ -74,21 +74,33 @@ class FactCommands:
             return await self._list(text, context)
         if action == "changes":
             return await self._changes(text, context)
-        if not _is_meant(action, text):
-            return None
-        if action == "undo":
-            return await self._undo(text, context)
-        if action == "forget" and _rest(text):
-            return await self._erase(text, context)
-        fact = await self._fact(text, context)
-        if action == "why":
-            return await self._why(fact, context)
-        _check(fact, context)
+        if action == "undo" and (change := _CHANGE.fullmatch(text)):
+            return await self._undo_change(int(change[1]), context)
+        named = _FACT.fullmatch(text) if action in ACTIONS else None
+        rest = (named["rest"] or "").strip() if named else ""
+        is_confirmed = action == "forget" and rest.startswith(CONFIRMED.strip())
+        if named is None or (rest and action != "correct" and not is_confirmed):
+            return None  # words about a note may begin in the same way
+        fact = await self._facts.find(int(named[1]), context.scopes)
+        token = rest.removeprefix(CONFIRMED.strip()).strip() if is_confirmed else ""
+        if fact is None and not token:
+            raise Refused(texts.no_fact(f"f{named[1]}"))
+        if fact is not None and action != "why":
+            _check(fact, context)
+        if is_confirmed or fact is None:
+            return await self._erase(fact, token, context)
+        return await self._do(action, fact, rest, context)
+
+    async def _do(self, action: str, fact: Fact, rest: str, context: CommandContext) -> Answer:
         match action:
+            case "why":
+                return await self._why(fact, context)
+            case "undo":
+                return await self._undo((await self._facts.history(fact.id, context.scopes))[-1], context)
             case "forget":
                 return await self._forget(fact, context)
             case "correct":
-                return await self._correct(fact, _rest(text), context)
+                return await self._correct(fact, rest, context)
             case "right" | "wrong":
                 judged = await self._facts.feedback(fact.id, context.scopes, action == "right", context.author) or fact
                 return Answer(text=f"{self._line(judged)}\n\n{_surety(judged)}", buttons=(_button("Why", judged),))
@@ -183,21 +195,14 @@ class FactCommands:
             confirm=Command(name="memory", arguments=f"forget f{fact.id} {CONFIRMED}{token}".strip()),
         )
 
-    async def _erase(self, text: str, context: CommandContext) -> Answer:
+    async def _erase(self, fact: Fact | None, token: str, context: CommandContext) -> Answer:
         """What a yes runs. The fact goes last, so that it can be done again after a crash."""
-        name, _, token = text.partition(f" {CONFIRMED.strip()}")
-        match = _FACT.fullmatch(name)
-        fact = await self._facts.find(int(match[1]), context.scopes) if match else None
-        if fact is not None:
-            _check(fact, context)
         done = texts.FORGOTTEN_FACT
-        if token.strip():
+        if token:
             try:
-                done = receipt_text(await self._services.forgetting.erase(token.strip(), context.erasure_request))
+                done = receipt_text(await self._services.forgetting.erase(token, context.erasure_request))
             except Refused as refusal:
                 return Answer(text=str(refusal), has_erased=True)
-        elif fact is None:
-            raise Refused(texts.no_fact(name))
         if fact is not None:
             await self._facts.forget([fact.id], context.scopes)
         return Answer(text=done, has_erased=True)
@@ -216,32 +221,21 @@ class FactCommands:
         lines += [f"Those before: `/memory changes c{older[0].id}`."] if older else []
         return Answer(text="\n".join(lines), buttons=tuple(_link("Older", f"changes c{one.id}") for one in older))
 
-    async def _undo(self, text: str, context: CommandContext) -> Answer:
-        change_id = _CHANGE.fullmatch(text)
-        if change_id is None:
-            fact = await self._fact(text, context)
-            history = await self._facts.history(fact.id, context.scopes)
-        else:
-            number = int(change_id[1])
-            history = [one for one in await self._facts.changes(context.scopes, 1, number) if one.id == number]
-            if not history:
-                raise Refused(f"There is no change {text}. `/memory changes` lists the latest.")
-            fact = await self._fact(f"f{history[0].fact_id}", context)
-        _check(fact, context)
-        change = history[-1]
+    async def _undo_change(self, number: int, context: CommandContext) -> Answer:
+        for change in await self._facts.changes(context.scopes, 1, number):
+            fact = await self._facts.find(change.fact_id, context.scopes)
+            if change.id == number and fact is not None:
+                _check(fact, context)
+                return await self._undo(change, context)
+        raise Refused(f"There is no change c{number}. `/memory changes` lists the latest.")
+
+    async def _undo(self, change: FactChange, context: CommandContext) -> Answer:
         undone = await self._facts.undo(change.id, context.scopes, context.author)
         if undone is None:
             raise Refused("That fact is not there any more.")
         if change.before is None:
             return Answer(text=f"Taken back: I no longer know “{escape(undone.content)}”.")
         return Answer(text=f"Taken back. It is again:\n\n{self._line(undone)}", buttons=(_button("Why", undone),))
-
-    async def _fact(self, text: str, context: CommandContext) -> Fact:
-        match = _FACT.fullmatch(text)
-        fact = await self._facts.find(int(match[1]), context.scopes) if match else None
-        if fact is None:
-            raise Refused(texts.no_fact(text.split()[0]))
-        return fact
 
     def _line(self, fact: Fact, doubt: str | None = None) -> str:
         pin = " 📌" if fact.is_pinned else ""
@@ -275,19 +269,6 @@ def _may_change(fact: Fact, context: CommandContext) -> bool:
 def _check(fact: Fact, context: CommandContext) -> None:
     if not _may_change(fact, context):
         raise Refused(texts.SPEAKER_CHANGES)
-
-
-def _is_meant(action: str, text: str) -> bool:
-    """Whether a fact is named, or a change to undo; words about a note may begin in the same way."""
-    if action == "undo" and _CHANGE.fullmatch(text):
-        return True
-    may_go_on = action == "correct" or (action == "forget" and _rest(text).startswith(CONFIRMED.strip()))
-    return action in ACTIONS and _FACT.fullmatch(text) is not None and (may_go_on or not _rest(text))
-
-
-def _rest(text: str) -> str:
-    match = _FACT.fullmatch(text)
-    return (match["rest"] or "").strip() if match else ""
 
 
 def _surety(fact: Fact) -> str:

@@ -13,7 +13,7 @@ from core.guard.guard import cleaned, suspicion
 from core.markup.text import escape
 from core.notes.files import FILES
 from core.review.review import ANYWAY, doubt, insisting, quoted
-from core.store.notes import NoteChange, Operation, PendingNote
+from core.store.notes import NoteChange, Operation
 from core.types import Answer, Command
 from gateway import texts
 from gateway.commands.context import CommandContext, announced, button
@@ -83,11 +83,11 @@ class MemoryCommands:
             case "why":
                 return Answer(text=self._explained(*await _legible(self._notebook.origin(context.scopes, text))))
             case "undo":
-                return Answer(text=await self._undo(text, context))
+                return await self._undo(text, context)
             case "pending":
                 return await self._pending(context)
             case "approve" | "reject":
-                return Answer(text=await self._decide(text, context, is_approved=action == "approve"))
+                return await self._decide(text, context, is_approved=action == "approve")
         raise Refused(texts.MEMORY_USAGE)
 
     async def list(self, context: CommandContext, targets: Sequence[str]) -> str:
@@ -124,22 +124,13 @@ class MemoryCommands:
             author = replace(author, origin="typed")  # whoever noted it takes it back
         elif context.is_member:
             wanted = quoted(context.inbound.sender.name, context.account, wanted)
-        done = await _legible(self._notebook.apply(context.scope, context.scopes, target, wanted, author))
-        return Answer(text=_plainly(done))
+        return await _told(self._notebook.apply(context.scope, context.scopes, target, wanted, author))
 
     async def _pending(self, context: CommandContext) -> Answer:
         waiting = await self._notebook.review.waiting(context.scopes)
         if not waiting:
             return Answer(text=texts.NOTHING_PENDING)
-        buttons = [
-            button(f"{word} {note.id}", "memory", f"{word.lower()} {note.id}")
-            for note in waiting
-            for word in ("Approve", "Reject")
-        ]
-        return Answer(text=self._pending_text(waiting), buttons=tuple(buttons[:BUTTONS]))
-
-    def _pending_text(self, waiting: Sequence[PendingNote]) -> str:
-        lines = [texts.PENDING]
+        lines, buttons = [texts.PENDING], []
         for note in waiting:
             who = "" if note.account is None else f", for {note.account.key}"
             place = FILES.get(note.target) or texts.table("PENDING_KINDS")[note.target]
@@ -148,25 +139,22 @@ class MemoryCommands:
                 content, old_text = escape(one.content), escape(one.old_text)
                 old = f" “{old_text}” →" if one.action == "replace" else f" “{old_text}”" if old_text else ""
                 lines.append(f"  {one.action}{old}{f' “{content}”' if content else ''}")
-        return "\n".join([*lines, "", texts.PENDING_HINT])
+            for word in ("Approve", "Reject"):
+                buttons.append(button(f"{word} {note.id}", "memory", f"{word.lower()} {note.id}"))
+        return Answer(text="\n".join([*lines, "", texts.PENDING_HINT]), buttons=tuple(buttons[:BUTTONS]))
 
-    async def _decide(self, text: str, context: CommandContext, *, is_approved: bool) -> str:
-        number = text.removeprefix("#")
-        if not number.isdecimal():
-            raise Refused(texts.DECIDE_USAGE)
-        note = await self._notebook.review.find(context.scopes, int(number[:18]))
+    async def _decide(self, text: str, context: CommandContext, *, is_approved: bool) -> Answer:
+        note = await self._notebook.review.find(context.scopes, _number(text, texts.DECIDE_USAGE))
         if context.is_member and (is_approved or note.account != context.account):
             raise Refused(texts.OWNER_DECIDES)
-        return _plainly(await _legible(self._notebook.decide(note, context.scopes, is_approved, context.epoch)))
+        return await _told(self._notebook.decide(note, context.scopes, is_approved, context.epoch))
 
-    async def _undo(self, text: str, context: CommandContext) -> str:
-        number = text.removeprefix("#")
-        if number and not number.isdecimal():
-            raise Refused(texts.UNDO_USAGE)
-        change = await self._notebook.change(context.scopes, int(number[:18]) if number else None)
+    async def _undo(self, text: str, context: CommandContext) -> Answer:
+        number = _number(text, texts.UNDO_USAGE) if text else None
+        change = await self._notebook.change(context.scopes, number)
         if context.is_member and change.account != context.account:
             raise Refused(texts.AUTHOR_UNDOES)
-        return _plainly(await _legible(self._notebook.undo(change, context.scope, context.scopes, context.author)))
+        return await _told(self._notebook.undo(change, context.scope, context.scopes, context.author))
 
     async def _history(self, text: str, context: CommandContext) -> Answer:
         page = max(1, int(text[:6])) if text.isdecimal() else 1
@@ -220,6 +208,10 @@ async def _legible(work: Awaitable[T]) -> T:
         raise Refused(_plainly(str(refusal))) from refusal
 
 
+async def _told(work: Awaitable[str]) -> Answer:
+    return Answer(text=_plainly(await _legible(work)))
+
+
 def _with(new: str, old: str, entries: Sequence[str]) -> str:
     """The note with `new` in the place of `old`; `new` alone where it says the beginning of the note again."""
     before, _, after = next((entry for entry in entries if old in entry), old).partition(old)
@@ -231,6 +223,13 @@ def _plainly(sentences: str) -> str:
     return "\n".join(
         f"- {escape(line[2:])}" if line.startswith("- ") else escape(line) for line in sentences.split("\n")
     )
+
+
+def _number(text: str, usage: str) -> int:
+    number = text.removeprefix("#")
+    if not number.isdecimal():
+        raise Refused(usage)
+    return int(number[:18])
 
 
 def _target(text: str) -> tuple[str, str]:

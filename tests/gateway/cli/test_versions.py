@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 from collections.abc import Iterator
 from pathlib import Path
@@ -47,12 +46,11 @@ def test_history_undo_and_why(home: Path) -> None:
     mneme("add", "Ana lives in Lisbon")
     mneme("replace", "Lisbon", "Ana lives in Porto")
     assert "“Ana lives in Lisbon” → “Ana lives in Porto”" in mneme("history")
-    assert [change["action"] for change in json.loads(mneme("history", "--json"))] == ["replace", "add"]
     assert "Change 2: " in mneme("why", "porto")
     assert "by terminal:local" in mneme("why", "porto")
     assert "Now noted: “Ana lives in Lisbon”" in mneme("undo")
     assert "no change 9 here" in mneme("undo", "9", code=1)
-    assert "There is nothing older." in mneme("history", "--page", "2")
+    assert "There is nothing older." in mneme("history", "2")
 
 
 def test_a_secret_wants_to_be_meant(home: Path) -> None:
