@@ -22,10 +22,12 @@ from core.types import Answer
 _PATIENCE_S = 30.0
 _MEASURED_PARTS = 2000
 _NO_TEXT = StyledText("(no text)")
-_PLACEHOLDER = StyledText("…")
-"""In a message that the text does not reach any more."""
+_TYPING_AFTER_S = 0.2
+"""What is answered by then needs no typing."""
+_DRAFT_S = 25.0
+"""A draft fades a little later."""
 _FIRST_WORDS_S = 0.6
-"""An answer that is ready by then is shown at once, and not as a draft before; in a third of it, without typing."""
+"""An answer that is ready by then is shown at once, and not as a draft before."""
 _SEEN = "(you may have seen this; the connection broke)"
 
 
@@ -35,7 +37,7 @@ class MessageApi(Protocol):
     limit_chars: int
     """Longest text of one platform message, measured by `measure`."""
     pace_s: float
-    """Shortest time between two edits."""
+    """Shortest time between two drafts; edits of a message become rarer, up to a fourth as many."""
     is_idempotent: bool
     """Whether the same nonce, again, makes no second message."""
 
@@ -73,8 +75,9 @@ class StreamedReply:
         self._record: DeliveryRecord | None = None
         self._posted: list[tuple[str, StyledText | None]] = []
         """Message ids, each with the part it shows; None where an earlier process made them."""
-        self._recorded = 0
         self._text = ""
+        self._is_drafted = False
+        self._patience_s = 0.0
         self._is_uncertain = False
         self._news = asyncio.Event()
         self._ending = asyncio.Event()
@@ -89,7 +92,6 @@ class StreamedReply:
             raise RuntimeError("this reply has begun already")
         self._record = record
         self._posted = [(message_id, None) for message_id in record.posted]
-        self._recorded = len(self._posted)
         self._is_uncertain = record.is_uncertain
         self._task = asyncio.get_running_loop().create_task(self._stream(), name=f"answer {record.key}")
         self._task.add_done_callback(self._note)
@@ -116,16 +118,16 @@ class StreamedReply:
             parts = self._parts(f"{_SEEN}\n\n{answer.text}")
         elif unknown < len(parts):
             parts.insert(unknown, StyledText(_SEEN))
-        patience = _Patience(_PATIENCE_S)
+        self._patience_s = _PATIENCE_S
         if not parts and answer.files:
             # Files alone: a message that has text cannot become one that has none.
-            await patience.insist(partial(self._post, StyledText(""), answer))
+            await self._insist(partial(self._post, StyledText(""), answer))
             await self._remove_from(0, len(self._posted) - 1)
             return
         parts = parts or [_NO_TEXT]
         for index, part in enumerate(parts):
             last = answer if index == len(parts) - 1 else None
-            await patience.insist(partial(self._finish_part, index, part, last))
+            await self._insist(partial(self._finish_part, index, part, last))
         await self._remove_from(len(parts), len(self._posted))
 
     async def abandon(self) -> None:
@@ -157,23 +159,23 @@ class StreamedReply:
             self._log.warning("drafts ended", error=str(error))
 
     async def _stream(self) -> None:
-        await self._pause(self._first_words_s / 3)
-        if not self._ending.is_set():
-            await self._guarded(self._api.typing)
-        wait_s = self._first_words_s
+        wait_s, quiet_s, edits = self._first_words_s, _TYPING_AFTER_S, 0
         while not self._ending.is_set():
-            is_shown = any(part is not None for _, part in self._posted)
+            is_posted = any(part is not None for _, part in self._posted)
             try:
-                async with asyncio.timeout(None if is_shown else self._typing_every_s):
+                async with asyncio.timeout(None if is_posted else quiet_s):
                     await self._news.wait()
             except TimeoutError:
+                quiet_s = self._typing_every_s
                 await self._guarded(self._api.typing)
                 continue
             await self._pause(wait_s)
             self._news.clear()
             if not self._ending.is_set():
                 await self._guarded(self._show_draft)
-                wait_s = self._api.pace_s
+                edits += not self._is_drafted
+                wait_s = self._api.pace_s * min(2**edits, 4)
+                quiet_s = _DRAFT_S if self._is_drafted else self._typing_every_s
 
     async def _guarded(self, call: Callable[[], Awaitable[None]]) -> None:
         """A draft may be dropped; a permanent refusal ends them."""
@@ -197,10 +199,9 @@ class StreamedReply:
     async def _show_draft(self) -> None:
         """Full parts are shown as they will stay; the text goes on in the next message."""
         parts = self._parts(self._text)
-        if parts and not self._posted and await self._api.draft(parts[-1], self._nonce):
+        self._is_drafted = bool(parts) and not self._posted and await self._api.draft(parts[-1], self._nonce)
+        if self._is_drafted:
             return
-        if parts:
-            parts += [_PLACEHOLDER] * (len(self._posted) - len(parts))
         for index, part in enumerate(parts):
             if self._ending.is_set():
                 return
@@ -249,7 +250,7 @@ class StreamedReply:
     def _nonce(self) -> str:
         """It counts recorded messages, so that a replacement gets a new one."""
         assert self._record is not None
-        return f"{self._record.key}:{self._recorded}"
+        return f"{self._record.key}:{len(self._record.posted)}"
 
     async def _post(self, part: StyledText, answer: Answer | None, *, is_last: bool = False) -> None:
         assert self._record is not None
@@ -263,37 +264,33 @@ class StreamedReply:
             self._is_uncertain = self._is_uncertain or error.is_uncertain
             raise
         self._posted.append((message_id, part))
-        self._recorded += 1
         await self._record.record(message_id, is_last=is_last)
 
     async def _remove_from(self, first: int, end: int) -> None:
         for index in range(end - 1, first - 1, -1):
-            await self._remove(self._posted.pop(index)[0])
+            await self._remove(self._posted[index][0])
+            del self._posted[index]
 
     async def _remove(self, message_id: str) -> None:
         """A message that cannot be removed is no reason to deliver the answer again."""
         try:
-            await self._api.remove(message_id)
+            await self._insist(partial(self._api.remove, message_id))
         except DeliveryError as error:
+            if error.retry_after_s is not None:
+                raise
             self._log.info("not removed", message_id=message_id, error=str(error))
 
-    def _parts(self, text: str) -> list[StyledText]:
-        return split(render(text), self._api.limit_chars, self._measure)
-
-
-class _Patience:
-    """Repeats a call as often as the platform asks for a delay, at most `left_s` in all."""
-
-    def __init__(self, left_s: float) -> None:
-        self._left_s = left_s
-
-    async def insist(self, call: Callable[[], Awaitable[None]]) -> None:
+    async def _insist(self, call: Callable[[], Awaitable[None]]) -> None:
+        """Repeats a call as often as the platform asks for a delay, while there is patience left."""
         while True:
             try:
                 return await call()
             except DeliveryError as error:
                 delay_s = error.retry_after_s
-                if delay_s is None or error.is_permanent or delay_s > self._left_s:
+                if delay_s is None or error.is_permanent or delay_s > self._patience_s:
                     raise
-            self._left_s -= delay_s
+            self._patience_s -= delay_s
             await asyncio.sleep(delay_s)
+
+    def _parts(self, text: str) -> list[StyledText]:
+        return split(render(text), self._api.limit_chars, self._measure)

@@ -1,23 +1,48 @@
 """The HTTP layer under the Telegram client, and the Bot API's refusals as errors of ours.
 
-Keeps the token out of messages; decides nothing about trying again.
+Keeps the token out of messages and every call within Telegram's limits; decides nothing about trying again.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
+import socket
+import time
+from collections import defaultdict, deque
+from functools import partial
 from http import HTTPStatus
 from typing import Any
+from urllib.parse import urlsplit
 
-from telegram.error import BadRequest, Forbidden, NetworkError, TelegramError
-from telegram.request import HTTPXRequest
+from telegram.error import (
+    BadRequest,
+    Conflict,
+    EndPointNotFound,
+    Forbidden,
+    InvalidToken,
+    NetworkError,
+    TelegramError,
+    TimedOut,
+)
+from telegram.request import HTTPXRequest, RequestData
 
 from core.errors import DeliveryError
 
 CONNECT_TIMEOUT_S = 10.0
 READ_TIMEOUT_S = 20.0
 POOL_TIMEOUT_S = 10.0
+CALLS, CALLS_S = 30, 1.0
+"""So many calls Telegram takes in that time."""
+FREE_CALLS = 10
+"""Of these what nobody waits for leaves free."""
+GROUP_MESSAGES, GROUP_MESSAGES_S = 20, 60.0
+LONGEST_WAIT_S = 1.0
+POLL = "getUpdates"
+CONFLICT = "another process polls with this token (409)"
+_MESSAGES = frozenset({"sendMessage", "sendDocument", "editMessageText"})
+_COSMETIC = frozenset({"sendChatAction", "sendMessageDraft"})
 _GONE = re.compile(
     "chat not found|user is deactivated|group chat was deactivated|peer_id_invalid|user_is_blocked"
     "|not enough rights|have no rights|chat_write_forbidden|bot is not a member|need administrator rights"
@@ -42,6 +67,40 @@ class LostReplyError(NetworkError):
     """The connection broke after a call was sent: it may have been carried out."""
 
 
+class _Limits:
+    """When the next call may be made: by the numbers that Telegram publishes, and by what it asked for, which is
+    counted for each chat, and for each method that has none."""
+
+    def __init__(self) -> None:
+        self._calls: deque[float] = deque(maxlen=CALLS)
+        self._groups: defaultdict[int, deque[float]] = defaultdict(partial(deque, maxlen=GROUP_MESSAGES))
+        self._closed_until: dict[object, float] = {}
+
+    def close(self, method: str, chat_id: Any, retry_after_s: float) -> None:
+        self._closed_until[chat_id or method] = time.monotonic() + retry_after_s
+
+    def reserve(self, method: str, chat_id: Any) -> float:
+        """The seconds to wait before this call. Raises FloodError where they are many, or where it is only for show."""
+        now = time.monotonic()
+        is_cosmetic = method in _COSMETIC
+        free_at = [now, self._closed_until.get(chat_id or method, now)]
+        taken = []
+        if method != POLL:
+            taken.append(self._calls)
+            if len(self._calls) == CALLS:
+                free_at.append(self._calls[FREE_CALLS if is_cosmetic else 0] + CALLS_S)
+        if method in _MESSAGES and isinstance(chat_id, int) and chat_id < 0:
+            taken.append(self._groups[chat_id])
+            if len(taken[-1]) == GROUP_MESSAGES:
+                free_at.append(taken[-1][0] + GROUP_MESSAGES_S)
+        wait_s = max(free_at) - now
+        if wait_s > (0 if is_cosmetic else LONGEST_WAIT_S):
+            raise FloodError(wait_s)
+        for times in taken:
+            times.append(now + wait_s)
+        return wait_s
+
+
 class TelegramRequest(HTTPXRequest):
     """One pool of connections. `connections` is how many calls may be under way at once."""
 
@@ -54,22 +113,49 @@ class TelegramRequest(HTTPXRequest):
             pool_timeout=POOL_TIMEOUT_S,
         )
         self._token = token
+        self._limits = _Limits()
 
-    async def do_request(self, *args: Any, **options: Any) -> tuple[int, bytes]:
-        """Raises FloodError for status 429, LostReplyError where a call was sent and nothing came back, else answers as
-        its parent does."""
+    async def do_request(
+        self, url: str, method: str, request_data: RequestData | None = None, *args: Any, **options: Any
+    ) -> tuple[int, bytes]:
+        """Raises FloodError for status 429 and for what would lead to it, LostReplyError where a call was sent and
+        nothing came back, else answers as its parent does."""
+        name = url.rpartition("/")[2]
+        chat_id = request_data.parameters.get("chat_id") if request_data else None
+        if wait_s := self._limits.reserve(name, chat_id):
+            await asyncio.sleep(wait_s)
         try:
-            code, payload = await super().do_request(*args, **options)
+            code, payload = await super().do_request(url, method, request_data, *args, **options)
         except NetworkError as error:
             kind = NetworkError if type(error.__cause__).__name__ in _UNSENT else LostReplyError
             # The cause would show the token in a traceback as well.
-            raise kind(error.message.replace(self._token, "<token>")) from None
+            raise kind(_network_clause(error, url).replace(self._token, "<token>")) from None
         if code != HTTPStatus.TOO_MANY_REQUESTS:
             return code, payload
         try:
-            raise FloodError(float(json.loads(payload)["parameters"]["retry_after"]))
+            flood = FloodError(float(json.loads(payload)["parameters"]["retry_after"]))
         except (ValueError, KeyError, TypeError):
-            raise FloodError(1.0) from None
+            flood = FloodError(1.0)
+        self._limits.close(name, chat_id, flood.retry_after_s)
+        raise flood
+
+
+def _network_clause(error: NetworkError, url: str) -> str:
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, socket.gaierror):
+            return f"the name {urlsplit(url).hostname} cannot be resolved"
+        if isinstance(cause, ConnectionRefusedError):
+            return f"{urlsplit(url).hostname} refuses the connection"
+        cause = cause.__cause__ or cause.__context__
+    return f"no answer in time ({error.message})" if isinstance(error, TimedOut) else error.message
+
+
+def clause(error: TelegramError) -> str:
+    """What is wrong with the connection, for a person."""
+    if isinstance(error, InvalidToken | EndPointNotFound):
+        return "the token is refused (401)"
+    return CONFLICT if isinstance(error, Conflict) else error.message
 
 
 def is_said(error: TelegramError, phrase: str) -> bool:

@@ -134,11 +134,11 @@ class TelegramMessages:
             await self._send_files(answer.files)
 
     async def remove(self, message_id: str) -> None:
-        """Failure is ignored: Telegram deletes nothing that is older than two days."""
+        """Raises DeliveryError: Telegram deletes nothing that is older than two days."""
         try:
             await self._bot.delete_message(self._chat_id, int(message_id))
         except TelegramError as error:
-            _log.info("telegram.leftover", message_id=message_id, error=error.message)
+            raise delivery_error(error) from error
 
     async def _post(self, part: StyledText, answer: Answer | None) -> str:
         async def send(text: str, entities: Sequence[MessageEntity]) -> Message:

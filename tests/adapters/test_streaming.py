@@ -124,7 +124,7 @@ async def test_a_text_that_shrinks_leaves_nothing_over() -> None:
     painter.show(LONG)
     await chat.until_calls(4)
     painter.show("The call was started again")
-    await chat.until_shown("The call was started again", "…", "…", "…")
+    await chat._until(lambda: chat.shown[0] == "The call was started again")
     await painter.finish(Answer(text="Short."))
     assert chat.shown == ["Short."]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -29,6 +30,7 @@ GROUP, FORUM = -200, -1001234567890
 async def api() -> AsyncIterator[BotApi]:
     async with BotApi() as running:
         running.person(42)
+        running.person(43)
         running.group(GROUP)
         running.group(FORUM, "Flat", is_forum=True)
         yield running
@@ -145,7 +147,8 @@ async def test_equal_edit_is_fine_and_a_missing_message_is_told(api: BotApi, bot
     message_id = await drawn.post(render("same"), None, "n")
     await drawn.edit(message_id, render("same"), None)
     await drawn.remove(message_id)
-    await drawn.remove(message_id)
+    with pytest.raises(DeliveryError):
+        await drawn.remove(message_id)
     with pytest.raises(DeliveryError, match="to edit not found") as told:
         await drawn.edit(message_id, render("other"), None)
     assert (told.value.is_missing, told.value.is_permanent) == (True, False)
@@ -208,10 +211,6 @@ async def test_a_chat_that_is_lost_is_permanent(api: BotApi, bot: Bot, code: int
 
 async def test_floods_and_failures_can_be_tried_again(api: BotApi, bot: Bot) -> None:
     drawn = canvas(bot, 42)
-    api.flood(7, method="sendMessage")
-    with pytest.raises(DeliveryError) as told:
-        await drawn.post(render("x"), None, "n")
-    assert (told.value.retry_after_s, told.value.is_permanent) == (7.0, False)
     api.fail(502, "Bad Gateway", method="sendMessage")
     api.drop(method="sendMessage")
     # One method's 404 is not a revoked token.
@@ -223,6 +222,63 @@ async def test_floods_and_failures_can_be_tried_again(api: BotApi, bot: Bot) -> 
         assert api.token not in str(told.value)
     await drawn.post(render("x"), None, "n")
     assert api.texts(42) == ["x"]
+
+
+async def test_a_flood_wait_is_obeyed_by_every_call_of_that_chat_and_by_no_other(api: BotApi, bot: Bot) -> None:
+    ana, ben = canvas(bot, 42), canvas(bot, 43)
+    posted = await ana.post(render("x"), None, "n")
+    api.flood(7, method="editMessageText")
+    with pytest.raises(DeliveryError) as told:
+        await ana.edit(posted, render("y"), None)
+    assert (told.value.retry_after_s, told.value.is_permanent) == (7.0, False)
+    calls = len(api.calls)
+    for call in (ana.post(render("z"), None, "n2"), ana.edit(posted, render("z"), None), ana.remove(posted)):
+        with pytest.raises(DeliveryError) as told:
+            await call
+        assert 6.5 < (told.value.retry_after_s or 0) <= 7
+    with pytest.raises(DeliveryError):
+        await ana.draft(render("z"), "n2")
+    await ana.typing()
+    assert len(api.calls) == calls, "none of it was sent"
+    await ben.post(render("hi"), None, "n")
+    assert api.texts(43) == ["hi"]
+
+
+async def test_a_group_gets_twenty_messages_a_minute(api: BotApi, bot: Bot) -> None:
+    group = canvas(bot, GROUP)
+    for number in range(20):
+        await group.post(render(str(number)), None, f"n{number}")
+    with pytest.raises(DeliveryError) as told:
+        await group.post(render("more"), None, "n20")
+    assert 50 < (told.value.retry_after_s or 0) <= 60
+    await group.typing()
+    assert len(api.messages(GROUP)) == 20
+    assert api.calls[-1][0] == "sendChatAction"
+
+
+async def test_thirty_calls_a_second_and_what_is_only_for_show_gives_way(api: BotApi, bot: Bot) -> None:
+    times: list[float] = []
+    began_at = asyncio.get_running_loop().time()
+
+    async def post(number: int) -> None:
+        while True:
+            try:
+                await canvas(bot, 42).post(render("x"), None, f"n{number}")
+            except DeliveryError as error:
+                await asyncio.sleep(error.retry_after_s or 0)
+            else:
+                times.append(asyncio.get_running_loop().time())
+                return
+
+    async with asyncio.TaskGroup() as tasks:
+        for number in range(70):
+            tasks.create_task(post(number))
+        await asyncio.sleep(0)
+        await canvas(bot, 43).typing()
+    assert len(api.messages(42)) == 70
+    assert sum(at - began_at < 1 for at in times) <= 30
+    assert times[-1] - began_at > 2
+    assert not api.called("sendChatAction")
 
 
 async def test_buttons(api: BotApi, bot: Bot) -> None:
