@@ -9,31 +9,34 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import time
 from collections.abc import Coroutine, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlencode
 
 import structlog
 from telegram import Bot, BotCommand, Update, User
-from telegram.error import Conflict, InvalidToken, NetworkError, TelegramError
+from telegram.error import Conflict, EndPointNotFound, InvalidToken, NetworkError, TelegramError
 
 from adapters.poll_lock import PollLock
 from adapters.streaming import StreamedReply
-from adapters.telegram.client import FloodError, TelegramRequest
+from adapters.telegram.client import CONFLICT, FloodError, TelegramRequest, clause
 from adapters.telegram.messages import TelegramMessages
 from adapters.telegram.normalize import PLATFORM, moved, normalize
-from core.errors import ConfigError, DeliveryError
+from core.errors import ConfigError, DeliveryError, MnemeError, StoreError
 from core.ports import Clock, Reply, Sink
-from core.types import Address, CommandSpec, Inbound, Json, RawUpdate
+from core.types import Address, CommandSpec, Json, RawUpdate
 
 if TYPE_CHECKING:
     from core.store.inbox import Inbox
 
 API_URL = "https://api.telegram.org"
-KINDS = ("message", "edited_message", "callback_query", "my_chat_member")
+KINDS = ("message", "edited_message", "callback_query")
 POLL_TIMEOUT_S = 30
 POLL_GRACE_S = 10
+POLL_PAUSE_S = 1.0
+"""Between polls that bring nothing new, where the server does not hold them open."""
+TRIES = 3
+"""How often an update may fail before it is set aside."""
 BACKOFF_S = 1.0
 BACKOFF_MOST_S = 60.0
 CONNECTIONS = 64
@@ -48,18 +51,19 @@ HINT = (
 )
 
 _log = structlog.get_logger(__name__)
-_STRANGE = (TelegramError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError, OSError)
-"""What an update raises that is not as documented."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _ParsedUpdate:
-    """An update as it came, and what it says; `error` where it cannot be read."""
-
-    raw: RawUpdate
-    update: Update | None = None
-    inbound: Inbound | None = None
-    error: str | None = None
+_STRANGE = (
+    MnemeError,
+    TelegramError,
+    LookupError,
+    TypeError,
+    ValueError,
+    AttributeError,
+    ArithmeticError,
+    AssertionError,
+    RuntimeError,
+    OSError,
+)
+"""What an update raises that is not as documented, or that the code behind it cannot handle."""
 
 
 class Telegram:
@@ -93,7 +97,17 @@ class Telegram:
         self._opened: Bot | None = None
         self._me: User | None = None
         self._tasks: set[asyncio.Task[None]] = set()
-        self.problem = "not reached yet"
+        self._failed_tries: dict[int, int] = {}
+        """By the id of an update that cannot be handled."""
+        self._failure = "not reached yet"
+        self._polled_at = 0.0
+
+    @property
+    def problem(self) -> str:
+        """Empty once a poll was answered, and not too long ago."""
+        silence_s = time.monotonic() - self._polled_at
+        is_silent = silence_s > self._poll_timeout_s + 2 * POLL_GRACE_S
+        return self._failure or (f"no poll was answered for {silence_s:.0f} seconds" if is_silent else "")
 
     async def open(self) -> None:
         """Raises ConfigError when the token is refused or another process polls with it. Telegram out of reach is no
@@ -116,35 +130,43 @@ class Telegram:
         try:
             await self._get_me()
         except TelegramError as error:
-            self.problem = error.message
-            _log.warning("telegram.out_of_reach", error=error.message)
+            self._failure = clause(error)
+            _log.warning("telegram.out_of_reach", error=self._failure)
 
     async def listen(self, sink: Sink, commands: Sequence[CommandSpec]) -> None:
         """Polls until cancelled. Raises ConfigError when the token is revoked. Answers under way go on when it ends;
         `close` is what stops them."""
         offset: int | None = None
+        known: set[int] = set()
+        held: set[int] = set()
         failures = 0
-        is_announced = False
+        is_announced = is_worked_off = False
         while True:
+            began_at = time.monotonic()
+            # A poll that need not wait proves the connection at once; it would never show that there are two pollers.
+            timeout_s = self._poll_timeout_s if self._failure in ("", CONFLICT) else 0
             try:
                 me = self._me or await self._get_me()
-                if not is_announced:
-                    await self._announce(commands)
-                    for raw in await self._inbox.left_raw(PLATFORM):
-                        await self._take(self._parsed(raw, me), sink)
-                        await self._inbox.remove_raw(PLATFORM, raw.update_id)
-                    is_announced = True
-                updates = await self._poll(offset)
+                updates = await self._poll(offset, timeout_s)
             except TelegramError as error:
-                self.problem = "another process polls with this token" if isinstance(error, Conflict) else error.message
+                self._failure = clause(error)
                 await self._recover(error, failures)
                 failures += 1
                 continue
             failures = 0
-            self.problem = ""
-            if updates:
-                await self._receive([self._parsed(_raw(update), me) for update in updates], sink)
-                offset = max(update["update_id"] for update in updates) + 1
+            self._failure, self._polled_at = "", time.monotonic()
+            if not is_announced:
+                self._start(self._announce(commands))
+                is_announced = True
+            is_worked_off = is_worked_off or await self._work_off(me, sink)
+            is_new = any(update["update_id"] not in known for update in updates)
+            pending = [update for update in updates if update["update_id"] in held or update["update_id"] not in known]
+            held = await self._receive([_raw(update) for update in pending], me, sink)
+            known = {update["update_id"] for update in updates}
+            if known:
+                offset = min(held, default=max(known) + 1)
+            if held or (timeout_s and not is_new):
+                await asyncio.sleep(max(POLL_PAUSE_S - (0 if held else time.monotonic() - began_at), 0))
 
     def reply(self, address: Address, reply_to: str | None = None) -> Reply:
         return StreamedReply(TelegramMessages(self._bot, address, reply_to))
@@ -173,23 +195,27 @@ class Telegram:
                 f"telegram: {self._root} refused the token ({error.message}). Copy it again from @BotFather (/mybots, "
                 "API Token) into TELEGRAM_BOT_TOKEN; with a server of your own check MNEME_TELEGRAM_API_URL too."
             ) from error
-        self.problem = ""
         return self._me
 
     async def _announce(self, commands: Sequence[CommandSpec]) -> None:
-        """Fills the command menu. A menu that stays as it was is no reason to stop."""
+        """Fills the command menu. One that stays as it was is no reason to stop."""
         menu = [BotCommand(spec.name, spec.description[:COMMAND_DESCRIPTION_CHARS]) for spec in commands]
-        try:
-            await self._bot.set_my_commands(menu)
-        except TelegramError as error:
-            _log.warning("telegram.menu_refused", error=error.message)
+        while True:
+            try:
+                await self._bot.set_my_commands(menu)
+                return
+            except FloodError as error:
+                await asyncio.sleep(error.retry_after_s)
+            except TelegramError as error:
+                _log.warning("telegram.menu_refused", error=error.message)
+                return
 
-    async def _poll(self, offset: int | None) -> list[dict[str, Any]]:
+    async def _poll(self, offset: int | None, timeout_s: int) -> list[dict[str, Any]]:
         """The next updates as they came: the client's own method parses, and fails on all for a strange one."""
-        query: dict[str, Any] = {"timeout": self._poll_timeout_s, "allowed_updates": json.dumps(KINDS)}
-        query |= {} if offset is None else {"offset": offset}
-        result: Any = await self._request.post(
-            f"{self._bot.base_url}/getUpdates?{urlencode(query)}", read_timeout=self._poll_timeout_s + POLL_GRACE_S
+        query: dict[str, Any] = {"timeout": timeout_s, "allowed_updates": KINDS, "offset": offset}
+        # Spelled so that the client does not advise its own method.
+        result: Any = await self._bot.do_api_request(
+            "get_Updates", api_kwargs=query, read_timeout=timeout_s + POLL_GRACE_S
         )
         if not isinstance(result, list) or not all(_is_update(update) for update in result):
             raise NetworkError("the answer to getUpdates is no list of updates")
@@ -197,7 +223,7 @@ class Telegram:
 
     async def _recover(self, error: TelegramError, failures: int) -> None:
         """Waits before the next poll; raises ConfigError when there is no use in one."""
-        if isinstance(error, InvalidToken):
+        if isinstance(error, InvalidToken | EndPointNotFound):
             # One method's refusal proves nothing: an unknown path looks the same. Asking who we are decides.
             self._me = None
         if isinstance(error, Conflict) and "webhook" in error.message.lower():
@@ -213,40 +239,74 @@ class Telegram:
         backoff_s = min(self._backoff_s * 2 ** min(failures, 10), BACKOFF_MOST_S)
         await asyncio.sleep(max(error.retry_after_s, backoff_s) if isinstance(error, FloodError) else backoff_s)
 
-    async def _receive(self, updates: Sequence[_ParsedUpdate], sink: Sink) -> None:
-        """Gives updates to the router in order."""
-        # What is incognito in a group is so at its new id too, before anything of that is written down.
-        for parsed in updates:
-            if parsed.update is not None and (move := moved(parsed.update)):
-                await sink.moved(PLATFORM, *move)
-        for parsed in updates:
-            await self._take(parsed, sink)
-
-    def _parsed(self, raw: RawUpdate, me: User) -> _ParsedUpdate:
-        update: Update | None = None
+    async def _work_off(self, me: User, sink: Sink) -> bool:
+        """What a version before this one confirmed and did not come to handle; False where some of it is left."""
         try:
-            update = Update.de_json(json.loads(raw.raw), self._bot)
-            return _ParsedUpdate(raw=raw, update=update, inbound=normalize(update, me, self._clock.now()))
-        except _STRANGE as error:
-            return _ParsedUpdate(raw=raw, update=update, error=f"{type(error).__name__}: {error}")
+            left = await self._inbox.left_raw(PLATFORM)
+            held = await self._receive(left, me, sink)
+            for raw in left:
+                if raw.update_id not in held:
+                    await self._inbox.remove_raw(PLATFORM, raw.update_id)
+        except StoreError as error:
+            _log.error("telegram.left_updates", error=str(error))
+            return False
+        return not held
 
-    async def _take(self, parsed: _ParsedUpdate, sink: Sink) -> None:
-        update, update_id = parsed.update, parsed.raw.update_id
-        if update is None or parsed.error is not None:
-            _log.error("telegram.update_skipped", update_id=update_id, error=parsed.error)
-            await self._inbox.set_aside(parsed.raw, parsed.error or "")
-            return
-        if update.my_chat_member:
-            member = update.my_chat_member
-            _log.info("telegram.membership", status=member.new_chat_member.status, chat_id=member.chat.id)
+    async def _receive(self, updates: Sequence[RawUpdate], me: User, sink: Sink) -> set[int]:
+        """Gives updates to the router in order, then has them served. Returns the ids of those that are to be tried
+        again: what the store does not take, with what follows in the same chat, and what is handled wrongly."""
+        held: set[int] = set()
+        held_addresses: set[str] = set()
+        entry_ids: list[int] = []
+        for raw in updates:
+            try:
+                entry_id = await self._admit(raw, me, sink, held_addresses)
+                if entry_id is not None:
+                    entry_ids.append(entry_id)
+            except StoreError as error:
+                _log.error("telegram.update_not_stored", update_id=raw.update_id, error=str(error))
+                held.add(raw.update_id)
+            except _STRANGE as error:
+                if not await self._is_set_aside(raw, f"{type(error).__name__}: {error}"):
+                    held.add(raw.update_id)
+        for entry_id in entry_ids:
+            self._start(sink.serve(entry_id))
+        return held
+
+    async def _admit(self, raw: RawUpdate, me: User, sink: Sink, held_addresses: set[str]) -> int | None:
+        """The entry to be served. Raises StoreError, and whatever is strange about the update."""
+        update = Update.de_json(json.loads(raw.raw), self._bot)
+        if move := moved(update):
+            await sink.moved(PLATFORM, *move)
+        inbound = normalize(update, me, self._clock.now())
+        if inbound is None:
+            return None
+        if inbound.address.key in held_addresses:
+            raise StoreError("what came before it at this address is not stored yet")
+        # The answer to a press refers to the message with the buttons.
+        answered = inbound.reply_to if inbound.kind == "action" else inbound.message_id
+        try:
+            entry_id = await sink.admit(inbound, self.reply(inbound.address, answered))
+        except StoreError:
+            held_addresses.add(inbound.address.key)
+            raise
         if update.callback_query:
             self._start(self._acknowledge(update.callback_query.id))
-        if inbound := parsed.inbound:
-            # The answer to a press refers to the message with the buttons.
-            answered = inbound.reply_to if inbound.kind == "action" else inbound.message_id
-            entry_id = await sink.admit(inbound, self.reply(inbound.address, answered))
-            if entry_id is not None:
-                self._start(sink.serve(entry_id))
+        return entry_id
+
+    async def _is_set_aside(self, raw: RawUpdate, error: str) -> bool:
+        """Counts the failures of an update; sets it aside after the last of its tries."""
+        failures = self._failed_tries[raw.update_id] = self._failed_tries.get(raw.update_id, 0) + 1
+        _log.error("telegram.update_failed", update_id=raw.update_id, failures=failures, error=error)
+        if failures < TRIES:
+            return False
+        try:
+            await self._inbox.set_aside(raw, error)
+        except StoreError as failure:
+            _log.error("telegram.update_not_set_aside", update_id=raw.update_id, error=str(failure))
+            return False
+        del self._failed_tries[raw.update_id]
+        return True
 
     async def _acknowledge(self, query_id: str) -> None:
         """Ends the button's spinner. Telegram refuses late and repeated ones, which does no harm."""
@@ -293,7 +353,7 @@ async def check_telegram(token: str, api_url: str | None) -> str:
     except InvalidToken as error:
         raise ConfigError("Telegram refuses the token. Set TELEGRAM_BOT_TOKEN to the one from @BotFather.") from error
     except TelegramError as error:
-        raise DeliveryError(f"Telegram cannot be reached at {root}: {error.message}") from error
+        raise DeliveryError(f"Telegram cannot be reached at {root}: {clause(error)}") from error
     finally:
         await request.shutdown()
     return f"The token is valid; the bot is @{me.username}."

@@ -10,8 +10,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from adapters.telegram.adapter import Telegram
-from core.errors import ConfigError
+from adapters.telegram.adapter import Telegram, check_telegram
+from core.errors import ConfigError, DeliveryError, StoreError
 from core.ports import Reply
 from core.store.inbox import Inbox
 from core.store.sqlite.database import Database
@@ -92,7 +92,6 @@ async def test_a_message_is_answered(api: BotApi, house: House) -> None:
         "message",
         "edited_message",
         "callback_query",
-        "my_chat_member",
     ]
     assert api.commands == [
         {"command": "help", "description": "What I can do"},
@@ -180,7 +179,7 @@ async def test_what_an_older_version_has_stored_is_worked_off(api: BotApi, house
     await database.execute(insert, values)
     async with house.running():
         await api.wait_for(lambda: api.texts(42) == ["message: only here"])
-        await api.wait_for(lambda: api.called("getUpdates"))
+        await api.wait_for(lambda: len(api.called("getUpdates")) == 2)
     assert await house.inbox.left_raw("telegram") == []
 
 
@@ -236,14 +235,181 @@ async def test_half_characters_do_not_stop_anything(api: BotApi, house: House) -
 
 
 async def test_what_is_wrong_with_polling_is_told_until_it_passes(api: BotApi, house: House) -> None:
-    for _ in range(3):
-        api.fail(409, "Conflict: terminated by other getUpdates request", method="getUpdates")
     assert house.adapter().problem == "not reached yet"
     async with house.running() as adapter:
-        await api.wait_for(lambda: adapter.problem == "another process polls with this token")
+        await api.wait_for(lambda: adapter.problem == "")
+        for _ in range(3):
+            api.fail(409, "Conflict: terminated by other getUpdates request", method="getUpdates")
+        api.user_says(42, "first")
+        await api.wait_for(lambda: adapter.problem == "another process polls with this token (409)")
         api.user_says(42, "after that")
+        await api.wait_for(lambda: adapter.problem == "")
+        await api.wait_for(lambda: len(api.messages(42)) == 2)
+
+
+async def test_connected_means_that_a_poll_was_answered_not_long_ago(api: BotApi, house: House) -> None:
+    async with house.running() as adapter:
+        await api.wait_for(lambda: adapter.problem == "")
+        adapter._polled_at -= 60
+        assert adapter.problem.startswith("no poll was answered for 6")
+        await api.stop()
+        for _ in range(100):
+            if adapter.problem == "127.0.0.1 refuses the connection":
+                break
+            await asyncio.sleep(0.05)
+        assert adapter.problem == "127.0.0.1 refuses the connection"
+        await api.start()
+        await api.wait_for(lambda: adapter.problem == "")
+
+
+@pytest.mark.parametrize(
+    ("url", "clause"),
+    [
+        ("http://127.0.0.1:9", "127.0.0.1 refuses the connection"),
+        ("http://bot.invalid", "the name bot.invalid cannot be resolved"),
+    ],
+)
+async def test_status_and_check_name_what_is_wrong_in_the_same_words(house: House, url: str, clause: str) -> None:
+    adapter = Telegram(token="1:A", api_url=url, inbox=house.inbox, clock=house.clock)
+    await adapter.open()
+    assert adapter.problem == clause
+    await adapter.close()
+    with pytest.raises(DeliveryError, match=clause):
+        await check_telegram("1:A", url)
+
+
+async def test_the_check_names_the_bot_or_a_refused_token(api: BotApi) -> None:
+    assert await check_telegram(api.token, api.url) == "The token is valid; the bot is @mneme_bot."
+    with pytest.raises(ConfigError, match="refuses the token"):
+        await check_telegram("1:A", api.url)
+
+
+async def test_what_is_polled_for_stands_in_the_body(api: BotApi, house: House) -> None:
+    async with house.running():
+        api.user_says(42, "hi")
         await api.wait_for(lambda: api.messages(42))
+        await house.confirmed()
+    assert "getUpdates" in api.paths
+    assert not any("?" in path for path in api.paths)
+
+
+@pytest.mark.parametrize("is_repeating", [False, True], ids=["empty", "confirmed updates again"])
+async def test_a_server_that_does_not_wait_is_not_asked_without_a_pause(
+    api: BotApi, house: House, *, is_repeating: bool
+) -> None:
+    api.is_patient = False
+    async with house.running():
+        update = api.user_says(42, "hi")
+        await api.wait_for(lambda: api.messages(42))
+        api.is_repeating = is_repeating
+        if is_repeating:
+            api.updates.append(update)
+        polls = len(api.called("getUpdates"))
+        await asyncio.sleep(1.5)
+        assert len(api.called("getUpdates")) - polls <= 3
+        api.user_says(42, "then")
+        await api.wait_for(lambda: len(api.messages(42)) == 2)
+    assert house.desk.texts == ["hi", "then"]
+
+
+async def test_what_comes_in_one_poll_is_admitted_before_any_of_it_is_served(api: BotApi, house: House) -> None:
+    log: list[str] = []
+
+    class Logging(EchoRouter):
+        async def admit(self, inbound: Inbound, reply: Reply) -> int | None:
+            log.append(f"admit {inbound.text}")
+            return await super().admit(inbound, reply)
+
+        async def serve(self, entry_id: int) -> None:
+            log.append("serve")
+            await super().serve(entry_id)
+
+    house.desk = Logging(house.inbox, house.clock)
+    for text in ("one", "two", "three"):
+        api.user_says(42, text)
+    async with house.running():
+        await api.wait_for(lambda: len(api.messages(42)) == 3)
+    assert log == ["admit one", "admit two", "admit three", "serve", "serve", "serve"]
+
+
+class Failing(EchoRouter):
+    """Raises `error` for messages that say "bad", and tells so."""
+
+    error: Exception = ZeroDivisionError("a mistake")
+    tries = 0
+
+    async def admit(self, inbound: Inbound, reply: Reply) -> int | None:
+        if "bad" in inbound.text and self.error:
+            self.tries += 1
+            raise self.error
+        return await super().admit(inbound, reply)
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError("a mistake"), DeliveryError("not now"), AssertionError()])
+async def test_what_cannot_be_handled_three_times_is_set_aside(
+    api: BotApi, house: House, database: Database, error: Exception
+) -> None:
+    failing = house.desk = Failing(house.inbox, house.clock)
+    failing.error = error
+    api.user_says(42, "bad")
+    api.user_says(42, "good")
+    async with house.running():
+        await api.wait_for(lambda: api.messages(42))
+        assert failing.tries == 1, "nobody waits for it"
+        await house.confirmed()
+        assert failing.tries == 3
+        api.user_says(42, "more")
+        await api.wait_for(lambda: len(api.messages(42)) == 2)
+    assert house.desk.texts == ["good", "more"]
+    (row,) = await database.fetch_all("SELECT raw, error FROM raw_updates", {})
+    assert json.loads(row["raw"])["message"]["text"] == "bad"
+    assert row["error"].startswith(type(error).__name__)
+
+
+async def test_an_update_without_a_chat_makes_nothing_deaf_and_kills_no_start(
+    api: BotApi, house: House, database: Database
+) -> None:
+    strange = api.user_says(42, "from nowhere")
+    strange["message"]["chat"] = {**strange["message"]["chat"], "id": ""}
+    insert = "INSERT INTO raw_updates (platform, update_id, raw) VALUES ('telegram', 1, :raw)"
+    await database.execute(insert, {"raw": json.dumps(strange)})
+    for _ in range(2):
+        api.user_says(42, "still there?")
+        async with house.running() as adapter:
+            await api.wait_for(lambda: api.messages(42) and not api.updates)
+            assert adapter.problem == ""
+            api.history[42].clear()
+    assert house.desk.texts == ["still there?", "still there?"]
+    aside = await database.fetch_all("SELECT update_id FROM raw_updates WHERE error LIKE 'ValueError%'", {})
+    assert [row["update_id"] for row in aside][-1] == strange["update_id"]
+
+
+async def test_what_the_store_does_not_take_is_kept_in_order_until_it_does(api: BotApi, house: House) -> None:
+    class Full(EchoRouter):
+        is_full = True
+
+        async def admit(self, inbound: Inbound, reply: Reply) -> int | None:
+            if self.is_full:
+                if inbound.text == "one" and not api.messages(42):
+                    reply.begin(ListRecord())
+                    await reply.finish(Answer(text="The disk is full."))
+                raise StoreError("database or disk is full")
+            return await super().admit(inbound, reply)
+
+    full = house.desk = Full(house.inbox, house.clock)
+    async with house.running() as adapter:
+        api.user_says(42, "one")
+        api.user_says(42, "two")
+        api.user_says(43, "and I")
+        await api.wait_for(lambda: api.texts(42) == ["The disk is full."])
+        polls = len(api.called("getUpdates"))
+        await api.wait_for(lambda: len(api.called("getUpdates")) >= polls + 4)
+        assert len(api.updates) == 3
         assert adapter.problem == ""
+        full.is_full = False
+        await api.wait_for(lambda: len(api.messages(42)) == 3 and api.messages(43), 5)
+        await house.confirmed()
+    assert full.texts == ["one", "two", "and I"]
 
 
 async def test_trouble_with_polling_passes(api: BotApi, house: House) -> None:
