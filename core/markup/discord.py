@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from core.markup.render import StyledText, TextEntity
 from core.markup.text import addresses
 
 _MARKS = {"bold": "**", "italic": "*", "strikethrough": "~~"}
-_ESCAPED = frozenset("*~`|")
+_MARK = re.compile(r"[*~`|]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|\\(?![A-Za-z0-9\s])|<(?=\S)|(?<=@)(?=everyone|here)")
+"""What Discord reads as a mark of its own. To its patterns a letter with an accent is no letter."""
+_LINE_MARK = re.compile(r"(?<=\n)([^\S\n]*)(?:([0-9]+)(?=[.)])|(?=[#>+-]))")
 _GAP = "\u200b"
 _DEEPEST_HEADING = 3
 
@@ -85,46 +88,17 @@ def _plain(text: str, start: int, end: int) -> str:
     """Text without entities: escaped, web addresses as they are, and no line of it a heading, list, quote or small
     print."""
     escaped = "".join(piece if is_url else _escaped(piece) for piece, is_url in addresses(text[start:end]))
-    first, *others = escaped.split("\n")
-    is_line_start = start == 0 or text[start - 1] in "\n "
-    return "\n".join([_line(first) if is_line_start else first, *map(_line, others)])
-
-
-def _line(line: str) -> str:
-    stripped = line.lstrip()
-    indent = line[: len(line) - len(stripped)]
-    number = stripped[: len(stripped) - len(stripped.lstrip("0123456789"))]
-    if stripped[:1] in ("#", ">", "-", "+"):
-        return f"{indent}\\{stripped}"
-    if number and stripped[len(number) : len(number) + 1] in (".", ")"):
-        return f"{indent}{number}\\{stripped[len(number) :]}"
-    return line
-
-
-def _is_word(character: str) -> bool:
-    """As Discord's patterns see it: a letter with an accent is none."""
-    return character.isascii() and character.isalnum()
+    if start > 0 and text[start - 1] not in "\n ":
+        return _LINE_MARK.sub(r"\1\2\\", escaped)
+    return _LINE_MARK.sub(r"\1\2\\", f"\n{escaped}")[1:]
 
 
 def _escaped(text: str) -> str:
-    last_bracket = text.rfind("](")
-    pieces = [
-        f"\\{character}" if _is_mark(text, index) or (character == "[" and index < last_bracket) else character
-        for index, character in enumerate(text)
-    ]
-    return "".join(pieces).replace("@everyone", f"@{_GAP}everyone").replace("@here", f"@{_GAP}here")
+    """A bracket is a mark only where a link could end behind it."""
+    begin, middle, end = text.rpartition("](")
+    begin = _MARK.sub(_escape, begin).replace("[", "\\[")
+    return begin + _MARK.sub(_escape, middle + end)
 
 
-def _is_mark(text: str, index: int) -> bool:
-    """Whether Discord would read a character as a mark of its own."""
-    character = text[index]
-    before, after = text[index - 1] if index else " ", text[index + 1 : index + 2]
-    match character:
-        case "_":
-            return not (_is_word(before) and _is_word(after))
-        case "\\":
-            return not (_is_word(after) or after.isspace())
-        case "<":
-            return after != "" and not after.isspace()
-        case _:
-            return character in _ESCAPED
+def _escape(found: re.Match[str]) -> str:
+    return f"\\{found[0]}" if found[0] else _GAP

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING
 
-from core.markup.text import is_cjk, url_end
+from core.markup.text import is_cjk, url_at
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -62,14 +62,13 @@ def _capped(rule: Callable[[StateBlock, int, int, bool], bool]) -> Callable[[Sta
 
 def _address(state: StateInline, silent: bool) -> bool:
     """Takes a bare web address as text, so that the marks in it stay what they are."""
-    end = url_end(state.src, state.pos, state.posMax) if state.src.startswith("://", state.pos) else 0
-    if not end:
+    url = url_at(state.src, state.pos) if state.src.startswith("://", state.pos) else ""
+    rest = url[url.find("://") :]
+    if not rest or not (silent or state.pending.lower().endswith(("http", "https"))):
         return False
     if not silent:
-        if not state.pending.lower().endswith(("http", "https")):
-            return False
-        state.append_pending(state.src[state.pos : end])
-    state.pos = end
+        state.append_pending(rest)
+    state.pos += len(rest)
     return True
 
 

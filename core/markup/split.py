@@ -5,6 +5,7 @@ lines, sentences, words, graphemes. Entities go on in the next part.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
@@ -15,9 +16,6 @@ _SENTENCE_END = re.compile(rf"[.!?…](?=\s)|[{CJK_STOPS}](?![{CJK_CLOSERS}])")
 _WORD_END = re.compile(rf"(?=\s)|(?<=[{CJK_STOPS}{CJK_PAUSES}])(?![{CJK_STOPS}{CJK_PAUSES}{CJK_CLOSERS}])")
 _LEAST_SHARE = {"\n\n": 0.5, "\n": 0.6, "sentence": 0.6}
 """A cut at such a boundary may leave so much of the part unused; one between words any share."""
-_TRIES = 3
-"""The length is nearly proportional to the characters, so that few guesses hit it; then halves are tried."""
-_WELL_FILLED = 0.97
 
 
 def split(styled: StyledText, limit: int, measure: Callable[[StyledText], int]) -> list[StyledText]:
@@ -42,22 +40,9 @@ def split(styled: StyledText, limit: int, measure: Callable[[StyledText], int]) 
 
 
 def _fitting(styled: StyledText, limit: int, measure: Callable[[StyledText], int]) -> int:
-    """The number of characters that fit, or a little less; 0 when not even one does."""
-    low, high = 0, min(len(styled.text), 2 * limit) + 1
-    size = min(limit, high - 1)
-    tries = 0
-    while high - low > 1:
-        length = measure(_stripped(styled.part(0, size)))
-        if length <= limit:
-            low = size
-            if length > _WELL_FILLED * limit:
-                break
-        else:
-            high = size
-        tries += 1
-        aim = size * limit // max(length, 1) if tries <= _TRIES else (low + high) // 2
-        size = min(max(aim, low + 1), high - 1)
-    return low
+    """The number of characters that fit; 0 when not even one does."""
+    sizes = range(min(len(styled.text), 2 * limit) + 1)
+    return bisect_right(sizes, limit, key=lambda size: measure(_stripped(styled.part(0, size)))) - 1
 
 
 def _boundary(styled: StyledText, end: int) -> int:

@@ -4,6 +4,7 @@ and how it is written inside Markdown.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 
@@ -14,11 +15,16 @@ CJK_STOPS = "\u3002\uff01\uff1f"
 CJK_PAUSES = "\u3001\uff0c\uff1b\uff1a"
 CJK_CLOSERS = "\u300d\u300f\uff09\u3011\u300b"
 _CJK_OPENERS = "\uff08\u300c\u300e\u3010\u300a"
-_URL_STOPS = frozenset("<>\"'`[]|\\{}^" + CJK_STOPS + CJK_PAUSES + CJK_CLOSERS + _CJK_OPENERS)
-_URL_TRAIL = frozenset(".,;:!?*~")
+_URL = re.compile(
+    rf"(?<![^\W_])(?<!\\)https?://(?:(?!\*\*|~~)[^\s<>\"'`\[\]|\\{{}}^{CJK_STOPS}{CJK_PAUSES}{CJK_CLOSERS}{_CJK_OPENERS}])"
+    f"{{1,{URL_CHARS}}}",
+    re.IGNORECASE,
+)
+_URL_TRAIL = ".,;:!?*~"
 _WIDEST_COLUMN = 40
-_ESCAPED = frozenset("\\`*_[]<>~|&#")
-_ESCAPED_AT_START = frozenset("+-=:")
+_ESCAPED = re.compile(r"[\\`*_\[\]<>~|&#]")
+_INDENT = re.compile(r"\n[^\S\n]+")
+_LINE_MARK = re.compile(r"(?<=\n)(?:([0-9]+)(?=[.)])|(?=[+\-=:]))")
 
 
 def utf16_length(text: str) -> int:
@@ -34,80 +40,40 @@ def well_formed(text: str) -> str:
     return text
 
 
-def url_end(text: str, colon: int, limit: int) -> int:
-    """Where the bare web address ends whose ``://`` is at `colon`; 0 when there is none. `limit` is the text's end."""
-    before = text[max(colon - 5, 0) : colon].lower()
-    scheme = next((name for name in ("https", "http") if before.endswith(name)), None)
-    begin = colon - len(scheme or "")
-    if scheme is None or (begin and (text[begin - 1].isalnum() or text[begin - 1] == "\\")):
-        return 0
-    start = end = colon + 3
-    limit = min(limit, start + URL_CHARS)
-    while end < limit and text[end] > " " and text[end] not in _URL_STOPS and not text[end].isspace():
-        if text[end : end + 2] in ("**", "~~"):
-            break
-        end += 1
-    end = _trimmed(text, start, end, is_underscored=begin > 0 and text[begin - 1] == "_")
-    return end if end > start else 0
+def url_at(text: str, colon: int) -> str:
+    """The bare web address whose ``://`` is at `colon`; empty when there is none."""
+    begin = colon - (5 if text[max(colon - 5, 0) : colon].lower() == "https" else 4)
+    found = _URL.match(text, begin) if begin >= 0 else None
+    return _trimmed(found[0]) if found else ""
 
 
-def _trimmed(text: str, start: int, end: int, is_underscored: bool) -> int:
-    """The end of an address without the punctuation and closing brackets that belong to the sentence around it."""
-    surplus = text.count(")", start, end) - text.count("(", start, end)
-    while end > start:
-        last = text[end - 1]
-        if last == ")" and surplus > 0:
-            surplus -= 1
-        elif last not in _URL_TRAIL and not (last == "_" and is_underscored):
-            break
-        end -= 1
-    return end
+def _trimmed(url: str) -> str:
+    """Without the punctuation and closing brackets that belong to the sentence around an address."""
+    surplus = url.count(")") - url.count("(")
+    while (last := url[-1]) in _URL_TRAIL or (last == ")" and surplus > 0):
+        surplus -= last == ")"
+        url = url[:-1]
+    return "" if url.endswith("/") and url.count("/") == 2 else url
 
 
 def addresses(text: str) -> Iterator[tuple[str, bool]]:
     """The text in pieces, each with whether it is a bare web address."""
     done = 0
-    colon = text.find("://")
-    while colon >= 0:
-        end = url_end(text, colon, len(text))
-        begin = colon - (5 if text[max(0, colon - 5) : colon].lower() == "https" else 4)
-        if end and begin >= done:
-            if begin > done:
-                yield text[done:begin], False
-            yield text[begin:end], True
-            done = end
-        colon = text.find("://", max(end, colon + 3))
-    if done < len(text):
-        yield text[done:], False
+    for found in _URL.finditer(text):
+        if url := _trimmed(found[0]):
+            yield text[done : found.start()], False
+            yield url, True
+            done = found.start() + len(url)
+    yield text[done:], False
 
 
 def escape(text: str) -> str:
     """Markdown that reads as exactly this text: for names, titles and quotations inside a composed message."""
-    pieces: list[str] = []
-    is_start = True
-    for piece, is_url in addresses(well_formed(text)):
-        if is_url:
-            pieces.append(piece)
-        else:
-            for index, line in enumerate(piece.split("\n")):
-                pieces.append("\n" if index else "")
-                pieces.append(_escaped_line(line, is_start or index > 0))
-        is_start = False
-    return "".join(pieces)
-
-
-def _escaped_line(line: str, is_start: bool) -> str:
-    pieces = [f"\\{character}" if character in _ESCAPED else character for character in line]
-    if is_start:
-        indent = len(line) - len(line.lstrip())
-        pieces[:indent] = ""
-        line = line[indent:]
-        digits = len(line) - len(line.lstrip("0123456789"))
-        if line[:1] in _ESCAPED_AT_START and line:
-            pieces[0] = f"\\{line[0]}"
-        elif digits and line[digits : digits + 1] in (".", ")"):
-            pieces[digits] = f"\\{line[digits]}"
-    return "".join(pieces)
+    pieces = []
+    for piece, is_url in addresses("\n" + well_formed(text)):
+        escaped = _INDENT.sub("\n", _ESCAPED.sub(r"\\\g<0>", piece))
+        pieces.append(piece if is_url else _LINE_MARK.sub(r"\1\\", escaped))
+    return "".join(pieces)[1:]
 
 
 def is_cjk(character: str) -> bool:
