@@ -221,6 +221,7 @@ async def build_router(
     metered = MeteredModel(model, services.usage_log, services.clock, settings.model.cache)
     helper = None if helper is None else MeteredModel(helper, services.usage_log, services.clock, settings.model.cache)
     owner_notices = OwnerNotices(services.people, services.transcripts, services.outbox, services.clock, on_wake)
+    services.inbox.on_set_aside = owner_notices.tell_of_dead_letter
     memory = _memory(services, _memories(services, helper), owner_notices, on_wake)
     report.memory = memory
     for cache in (memory, services.conversations):

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal
+from zoneinfo import ZoneInfo
 
 from adapters.discord.adapter import check_discord
 from adapters.telegram.adapter import check_telegram
@@ -23,6 +24,10 @@ from gateway.services import Services, WallClock, chosen, client
 
 PROBE_S = 30.0
 RESTORE = "Stop Mneme and restore a backup; where only the indexes are damaged, mneme check --repair is enough."
+SET_ASIDE = (
+    "These could not be handled. Ask whoever sent them to write again, and report what stands in the table raw_updates "
+    "of state.db, where they are kept for 30 days; mneme check --repair drops them."
+)
 ADVICE = {
     "model": "Set ANTHROPIC_API_KEY, or ANTHROPIC_BASE_URL for a server of your own. Without one I answer from memory.",
     "telegram": "Get a token from @BotFather and set TELEGRAM_BOT_TOKEN.",
@@ -77,6 +82,7 @@ async def repaired(settings: Settings) -> CheckResult:
             while await services.recall.tend():
                 pass
             facts = await FactIndex(services.database).rebuild()
+            await services.inbox.drop_dead_letters()
     except MnemeError as error:
         return CheckResult(subject="repair", state="wrong", text=str(error).partition(" Run `mneme check`")[0])
     held = texts.counted(messages, "message") + (f" and {texts.counted(facts, 'fact')}" if facts else "")
@@ -126,6 +132,16 @@ async def _store(settings: Settings) -> AsyncIterator[CheckResult]:
                 "Build it anew: mneme check --repair.",
                 "It agrees with the facts.",
             )
+            zone = ZoneInfo(settings.general.zone)
+            if letters := await services.inbox.dead_letters():
+                yield CheckResult(
+                    subject="set aside",
+                    state="wrong",
+                    text="; ".join(
+                        f"{texts.moment(one.failed_at, zone)} {one.platform}: {one.error}" for one in letters
+                    ),
+                    advice=SET_ASIDE,
+                )
     except StoreError as error:
         text, is_known, _ = str(error).partition(" Run `mneme check`")
         yield CheckResult(subject="state.db", state="wrong", text=text, advice=RESTORE if is_known else "")

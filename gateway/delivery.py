@@ -107,6 +107,9 @@ class Delivery:
         where an older answer has yet to leave for the same address."""
         if outbox_item.answer is None and self.inbox.is_incognito(outbox_item.address):
             return await self._send(outbox_item, reply, answer, is_once=True)
+        if outbox_item.kind == "notice":
+            # It stands in no order, so that one which hangs holds up no answer.
+            return await self._send(outbox_item, reply, answer)
         address = outbox_item.address.key
         async with self._locks.setdefault(address, asyncio.Lock()):
             if not await self._is_behind(outbox_item):

@@ -37,7 +37,7 @@ class OutboxWorker:
         self._clock = clock
         self._called = asyncio.Event()
         self._busy: set[str] = set()
-        """Addresses that something is being delivered to."""
+        """Addresses that something is being delivered to, and keys of notices."""
         self._log = structlog.get_logger("outbox")
         delivery.on_due = self.wake
 
@@ -64,11 +64,12 @@ class OutboxWorker:
         # An item that fails while the outbox is read may still look due in what was read.
         busy = frozenset(self._busy)
         for outbox_item in await self._outbox.due(self._clock.now(), tuple(self._replies)):
-            if outbox_item.address.key not in busy:
-                self._busy.add(outbox_item.address.key)
-                tasks.create_task(self._deliver(outbox_item), name=f"delivery {outbox_item.key}")
+            place = outbox_item.key if outbox_item.kind == "notice" else outbox_item.address.key
+            if place not in busy:
+                self._busy.add(place)
+                tasks.create_task(self._deliver(outbox_item, place), name=f"delivery {outbox_item.key}")
 
-    async def _deliver(self, outbox_item: OutboxItem) -> None:
+    async def _deliver(self, outbox_item: OutboxItem, place: str) -> None:
         try:
             await self._outbox.claim(outbox_item.key)
             assert outbox_item.answer is not None, "what is due has content"
@@ -85,7 +86,7 @@ class OutboxWorker:
         except StoreError as error:
             self._log.error("an item cannot be claimed", key=outbox_item.key, error=str(error))
         finally:
-            self._busy.discard(outbox_item.address.key)
+            self._busy.discard(place)
 
     async def _rest_s(self) -> float:
         next_at = await self._outbox.next_at(tuple(self._replies))

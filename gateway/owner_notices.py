@@ -50,6 +50,10 @@ class OwnerNotices:
         if await self._outbox.put(notice):
             self._on_wake()
 
+    async def tell_of_dead_letter(self, platform: str) -> None:
+        """Once a day for each platform."""
+        await self.tell(f"dead:{platform}:{self._clock.now():%Y-%m-%d}", texts.set_aside(platform))
+
     async def tell_of_pending(self, note: PendingNote, began_at: datetime) -> None:
         """Tells of what waits for a yes, the owner for a room; nothing new where a notice was left since `began_at`."""
         scope = note.scope

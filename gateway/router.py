@@ -172,10 +172,12 @@ class Router:
         """Takes up what an earlier process accepted and did not answer; returns what is to be served. What is older
         than `limit_age` is declined."""
         events = []
-        for entry in await self._inbox.waiting():
-            if entry.inbound.address.platform != adapter.platform:
+        for entry in await self._inbox.waiting(adapter.platform):
+            try:
+                event = await self._resumed(entry, adapter)
+            except Exception as error:
+                await self._set_aside(entry, error)
                 continue
-            event = await self._resumed(entry, adapter)
             if event is None:
                 continue
             age = self._clock.now() - entry.received_at
@@ -197,16 +199,18 @@ class Router:
             await self._inbox.close([entry.id])
             return None
         outbox_item = await self._delivery.outbox.find(self._delivery.draft(inbound))
-        try:
-            with contained():
-                reply = adapter.reply(inbound.address, outbox_item.reply_to)
-        except DeliveryError as error:
-            self._log.warning("an answer has no way back", address=inbound.address.key, error=str(error))
-            await self._delivery.expire(entry)
-            return None
+        reply = adapter.reply(inbound.address, outbox_item.reply_to)
         event = self._pending(entry, reply, scope, is_overheard=verdict == "overheard")
         event.outbox_item = outbox_item
         return event
+
+    async def _set_aside(self, entry: InboxEntry, error: Exception) -> None:
+        """What fails by itself would fail at every start. When the store fails, the entry stays for the next one."""
+        self._log.error("an event failed", address=entry.inbound.address.key, exc_info=error)
+        if isinstance(error, StoreError):
+            raise error
+        platform = entry.inbound.address.platform
+        await self._inbox.set_entry_aside(entry.id, platform, f"{type(error).__name__}: {error}")
 
     async def _amend(self, inbound: Inbound) -> None:
         event = self._queues.find(inbound)
@@ -247,8 +251,10 @@ class Router:
                 await self._serve_beside(event)
             else:
                 await self._serve_in_queue(event)
-        except Exception:
-            self._log.exception("failed beside an answer", address=event.inbound.address.key)
+        except Exception as error:
+            # What was answered before is closed and stays so.
+            with contextlib.suppress(StoreError):
+                await self._set_aside(event.entry, error)
         self._settle(event)
 
     def _settle(self, event: PendingEvent) -> None:

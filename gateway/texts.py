@@ -112,6 +112,13 @@ def unfinished(count: int) -> str:
     return f"{count} answers are not finished; they go on after the next start." if count else ""
 
 
+def set_aside(platform: str) -> str:
+    return (
+        f"Something that came in on {platform.title()} could not be handled, so I set it aside; whoever sent it got no "
+        "answer. `mneme check` lists what was set aside and says what can be done."
+    )
+
+
 def unknown_command(name: str, near: Sequence[str]) -> str:
     guess = f" Did you mean {' or '.join(f'/{one}' for one in near)}?" if near else ""
     return f"There is no command /{name[:40]}.{guess} /help lists them all."

@@ -109,10 +109,11 @@ class ErasureList:
 SENDER = """
 CAST(COALESCE(
     json_extract(raw, '$.message.from.id'), json_extract(raw, '$.edited_message.from.id'),
-    json_extract(raw, '$.callback_query.from.id'), json_extract(raw, '$.my_chat_member.from.id')
+    json_extract(raw, '$.callback_query.from.id'), json_extract(raw, '$.my_chat_member.from.id'),
+    json_extract(raw, '$.sender.id')
 ) AS TEXT)
 """
-"""Who sent a raw update of Telegram."""
+"""Who sent a raw update of Telegram, or an event that was set aside."""
 LANES = f"""
 SELECT addresses.platform || ':' || addresses.chat_id
     || CASE addresses.thread_id WHEN '' THEN '' ELSE '/' || addresses.thread_id END

@@ -1,11 +1,11 @@
-"""What was accepted and not yet answered, and platform updates that could not be read, as they came.
+"""What was accepted and not yet answered, and the dead letters: what could not be read or handled, as it came.
 
 An entry holds its message only until it is closed; then its id alone stays, so that it is never taken twice.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
@@ -29,6 +29,15 @@ INSERT INTO raw_updates (platform, update_id, raw, error, failed_at)
 VALUES (:platform, :update_id, :raw, :error, :now)
 ON CONFLICT (platform, update_id) DO UPDATE SET error = excluded.error, failed_at = excluded.failed_at
 """
+SET_ENTRY_ASIDE = """
+INSERT INTO raw_updates (platform, update_id, raw, error, failed_at)
+SELECT addresses.platform, (SELECT MIN(COALESCE(MIN(update_id), 0), 0) - 1 FROM raw_updates), inbound, :error, :now
+FROM inbox JOIN addresses ON addresses.id = inbox.address_id WHERE inbox.id = :id
+"""
+"""Its number is negative, that of an update of a platform is not."""
+DEAD_LETTERS = (
+    "SELECT platform, error, failed_at FROM raw_updates WHERE failed_at NOT NULL ORDER BY failed_at, update_id"
+)
 DELETE_FAILED = "DELETE FROM raw_updates WHERE failed_at < :before"
 LEFT_RAW = """
 SELECT update_id, raw FROM raw_updates WHERE platform = :platform AND error IS NULL ORDER BY update_id
@@ -51,6 +60,10 @@ WHERE {in_list("id", "ids")} AND NOT EXISTS (
 )
 ON CONFLICT (address_id, external_id) DO NOTHING
 """
+WAITING = """
+SELECT inbox.id, inbound, received_at, platform FROM inbox JOIN addresses ON addresses.id = inbox.address_id
+WHERE :platform IS NULL OR platform = :platform ORDER BY inbox.id
+"""
 LAST_SEEN = """
 SELECT chat_id, thread_id, MAX(
     COALESCE((SELECT MAX(external_id) FROM messages WHERE address_id = addresses.id AND external_id < ':'), ''),
@@ -70,19 +83,30 @@ class InboxEntry:
     received_at: datetime
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadLetter:
+    """What was set aside, without its words."""
+
+    platform: str
+    error: str
+    failed_at: datetime
+
+
 class Inbox:
-    """The inbox in state.db. Of an event at an incognito address only the ids are stored."""
+    """The inbox in state.db. Of an event at an incognito address only the ids are stored. `on_set_aside` gets the
+    platform of each dead letter."""
 
     def __init__(self, database: Database, clock: Clock, incognito: IncognitoRegistry | None = None) -> None:
         self._database = database
         self._clock = clock
         self._incognito = incognito
+        self.on_set_aside: Callable[[str], Awaitable[None]] | None = None
 
     def is_incognito(self, address: Address) -> bool:
         return self._incognito is not None and self._incognito.has(address)
 
     async def set_aside(self, update: RawUpdate, error: str) -> None:
-        """Keeps an update that cannot be read, for 30 days."""
+        """Keeps an update that cannot be read or handled, for 30 days."""
         now = self._clock.now()
         values = {**rows.values_of(update), "error": error, "now": now}
 
@@ -91,6 +115,31 @@ class Inbox:
             connection.execute(SET_ASIDE, values)
 
         await self._database.write(work)
+        if self.on_set_aside is not None:
+            await self.on_set_aside(update.platform)
+
+    async def set_entry_aside(self, entry_id: int, platform: str, error: str) -> None:
+        """The same for an entry, which is closed."""
+        values = {"id": entry_id, "error": error, "now": self._clock.now()}
+
+        def work(connection: Connection) -> int:
+            is_there = connection.execute(SET_ENTRY_ASIDE, values).rowcount
+            close_entries(connection, [entry_id], self._clock.now())
+            return is_there
+
+        if await self._database.write(work) and self.on_set_aside is not None:
+            await self.on_set_aside(platform)
+
+    async def dead_letters(self) -> list[DeadLetter]:
+        """What was set aside in the last 30 days, oldest first."""
+        return [
+            DeadLetter(platform=row["platform"], error=row["error"] or "", failed_at=rows.moment(row["failed_at"]))
+            for row in await self._database.fetch_all(DEAD_LETTERS)
+        ]
+
+    async def drop_dead_letters(self) -> int:
+        """Deletes them and says how many there were."""
+        return await self._database.execute(DELETE_FAILED, {"before": self._clock.now()})
 
     async def left_raw(self, platform: str) -> list[RawUpdate]:
         """Updates that a version before this one confirmed and did not come to handle, in order."""
@@ -126,14 +175,17 @@ class Inbox:
             if row["last_id"]
         }
 
-    async def waiting(self) -> list[InboxEntry]:
-        """Entries without an answer, oldest first."""
-        return [
-            InboxEntry(
-                id=row["id"], inbound=rows.load_inbound(row["inbound"]), received_at=rows.moment(row["received_at"])
-            )
-            for row in await self._database.fetch_all("SELECT id, inbound, received_at FROM inbox ORDER BY id")
-        ]
+    async def waiting(self, platform: str | None = None) -> list[InboxEntry]:
+        """Entries (of a platform) without an answer, oldest first. One that cannot be read is set aside."""
+        entries = []
+        for row in await self._database.fetch_all(WAITING, {"platform": platform}):
+            try:
+                inbound = rows.load_inbound(row["inbound"])
+            except (ValueError, LookupError, TypeError, AttributeError) as error:
+                await self.set_entry_aside(row["id"], row["platform"], f"it cannot be read: {type(error).__name__}")
+            else:
+                entries.append(InboxEntry(id=row["id"], inbound=inbound, received_at=rows.moment(row["received_at"])))
+        return entries
 
     async def still_open(self, entry_ids: Sequence[int]) -> frozenset[int]:
         """Those of the entries that are neither closed nor erased."""

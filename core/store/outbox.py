@@ -48,14 +48,17 @@ OPEN = "done_at IS NULL AND dead_at IS NULL"
 HEADS = f"""
 SELECT MIN(id) FROM outbox WHERE {OPEN} AND payload IS NOT NULL AND (
     :platforms IS NULL OR {in_list("substr(lane, 1, instr(lane, ':') - 1)", "platforms")}
-) GROUP BY lane
+) GROUP BY lane, CASE kind WHEN 'notice' THEN id END
 """
-"""The oldest item with content of each address: only that one may leave, so that answers keep their order."""
+"""The oldest item with content of each address: only that one may leave, so that answers keep their order. Notices
+stand in no order: one that cannot be delivered holds up nothing."""
 DUE = f"SELECT * FROM outbox WHERE id IN ({HEADS}) AND next_at <= :now ORDER BY id LIMIT :limit"
 NEXT_AT = f"SELECT MIN(next_at) AS next_at FROM outbox WHERE id IN ({HEADS})"
 OLDER = """
 SELECT 1 FROM outbox AS older JOIN outbox AS item ON item.lane = older.lane AND older.id < item.id
-WHERE item.key = :key AND older.done_at IS NULL AND older.dead_at IS NULL AND older.payload IS NOT NULL LIMIT 1
+WHERE item.key = :key AND older.done_at IS NULL AND older.dead_at IS NULL AND older.payload IS NOT NULL
+    AND 'notice' NOT IN (older.kind, item.kind)
+LIMIT 1
 """
 COUNTS = f"""
 SELECT
@@ -139,7 +142,7 @@ class Outbox:
         await self._change(SET_POSTED, key, posted=_posted(posted))
 
     async def due(self, now: datetime, platforms: Collection[str] | None = None, limit: int = 50) -> list[OutboxItem]:
-        """Items to deliver now, oldest first, one for each address; platforms None: all."""
+        """Items to deliver now, oldest first, one for each address beside its notices; platforms None: all."""
         values = {"now": now, "platforms": _list(platforms), "limit": limit}
         return [_outbox_item(row) for row in await self._database.fetch_all(DUE, values)]
 

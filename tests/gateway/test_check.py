@@ -18,7 +18,9 @@ from core.errors import ConfigError, DeliveryError, ModelError, StoreError
 from core.store.facts import Fact, Facts
 from core.store.sqlite import database as sqlite
 from core.store.sqlite.database import Database
-from gateway.check import ADVICE, ask, check
+from core.types import RawUpdate
+from gateway.check import ADVICE, ask, check, repaired
+from gateway.services import Services
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.samples import ANA, NOON
 
@@ -43,6 +45,19 @@ async def test_everything_right_in_a_new_home(home: Path) -> None:
     findings = await check(settings)
     assert {finding.state for finding in findings} == {"right", "off"}
     assert all(finding.advice for finding in findings if finding.state == "off")
+
+
+async def test_what_was_set_aside_is_listed_until_it_is_dropped(home: Path) -> None:
+    settings = Settings.load({"MNEME_HOME": str(home)})
+    async with Services.open(settings) as services:
+        update = RawUpdate(platform="telegram", update_id=7, raw='{"message": "odd"}')
+        await services.inbox.set_aside(update, "ValueError: no chat")
+    (listed,) = [one for one in await check(settings) if one.subject == "set aside"]
+    assert listed.state == "wrong"
+    assert listed.text.endswith(" telegram: ValueError: no chat")
+    assert "mneme check --repair drops them" in listed.advice
+    assert (await repaired(settings)).state == "right"
+    assert [one for one in await check(settings) if one.subject == "set aside"] == []
 
 
 async def test_an_option_that_changed_its_name_is_said(home: Path) -> None:

@@ -43,6 +43,24 @@ async def test_a_delivery_that_hangs_holds_up_its_own_address_only(room: Deliver
     assert await room.outbox.counts() == NOTHING
 
 
+async def test_a_notice_that_cannot_be_delivered_holds_up_no_answer(room: DeliveryHarness) -> None:
+    gate = asyncio.Event()
+    room.telegram.stage("1", DeliveryError("refused"), gate)
+    async with room.working():
+        await room.send("refused", kind="notice")
+        await room.watch.until(lambda: room.outbox.ends == [("refused", "postponed")])
+        await room.send("hanging", kind="notice")
+        await room.watch.until(lambda: room.telegram.began == ["1", "1"])
+        live = await room.answer(await room.drafted("live"))
+        assert live.text == "live"
+        await room.send("carried")
+        await room.watch.until(lambda: room.outbox.ends[-1] == ("carried", "done"))
+        gate.set()
+        await room.later(seconds=1)
+        await room.watch.until(lambda: len(room.outbox.ends) == 5)
+    assert await room.outbox.counts() == NOTHING
+
+
 async def test_what_is_for_a_platform_that_is_not_open_starves_nobody(room: DeliveryHarness) -> None:
     for number in range(60):
         await room.send(f"d{number}", str(number), "discord")

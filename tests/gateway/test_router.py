@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from core.errors import DeliveryError, StoreError
+from core.ports import Reply
 from core.types import Account, Address, Answer, Command, Scope, Sender
 from gateway import texts
-from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
+from tests.fixtures.gateway_harness import GatewayHarness, KeptPlatform, KeptReply, notices, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 
 ROOM = Scope.room("telegram", "-100")
@@ -403,6 +405,57 @@ async def test_who_is_served_is_told_once_that_nothing_can_be_kept_and_answered_
         told = [(address.chat_id, reply.text) for address, reply in platform.replies]
         assert [chat for chat, _ in told] == ["42", "42"], "once in each outage, and no stranger"
         assert all("I cannot keep what you write at the moment" in text for _, text in told)
+
+
+class Picky(KeptPlatform):
+    """A platform that cannot reply where the chat has no id."""
+
+    def reply(self, address: Address, reply_to: str | None = None) -> Reply:
+        int(address.chat_id)
+        return super().reply(address, reply_to)
+
+
+async def test_what_cannot_be_taken_up_is_set_aside_and_kills_no_start(home: Path) -> None:
+    async with open_gateway(home) as harness:
+        await harness.say("hello")
+        for inbound in (
+            harness.inbound("torn"),
+            harness.inbound("nowhere", address=Address(platform="telegram", chat_id="")),
+            harness.inbound("fine"),
+        ):
+            await harness.router.admit(inbound, KeptReply())
+        await harness.services.database.execute("UPDATE inbox SET inbound = '{' WHERE inbound LIKE '%torn%'")
+    async with open_gateway(home) as harness:
+        inbox, platform = harness.services.inbox, Picky("telegram")
+        for number in await harness.router.resume(platform, timedelta(days=1)):
+            await harness.router.serve(number)
+        assert [reply.text for _, reply in platform.replies] == ["ok"]
+        assert await inbox.waiting() == []
+        torn, nowhere = await inbox.dead_letters()
+        assert (torn.platform, torn.error) == ("telegram", "it cannot be read: JSONDecodeError")
+        assert nowhere.error == "ValueError: invalid literal for int() with base 10: ''"
+        [(place, told)] = await notices(harness)
+        assert place == "telegram:42"
+        assert "set it aside" in told, "the owner is told once"
+        raws = "SELECT raw FROM raw_updates ORDER BY update_id DESC"
+        found = await harness.services.database.fetch_all(raws)
+        assert [("nowhere" in row["raw"], row["raw"] == "{") for row in found] == [(False, True), (True, False)]
+
+
+async def test_what_can_be_neither_answered_nor_apologised_for_is_set_aside(home: Path) -> None:
+    def broken(request: object) -> object:
+        raise RuntimeError("a defect")
+
+    async def gone(entry_ids: Sequence[int]) -> frozenset[int]:
+        raise RuntimeError("another defect")
+
+    async with open_gateway(home, ScriptedModel(broken, says("ok"))) as harness:  # type: ignore[arg-type]
+        open_ids, harness.services.inbox.still_open = harness.services.inbox.still_open, gone  # type: ignore[method-assign]
+        assert (await harness.say("hello")).answer is None
+        harness.services.inbox.still_open = open_ids  # type: ignore[method-assign]
+        assert [one.error for one in await harness.services.inbox.dead_letters()] == ["RuntimeError: another defect"]
+        assert await harness.services.inbox.waiting() == []
+        assert (await harness.say("hello again")).text == "ok"
 
 
 @pytest.mark.parametrize(
