@@ -60,8 +60,7 @@ from gateway.commands.reminders import ReminderCommands
 from gateway.commands.sessions import SessionCommands, tell_of_restart
 from gateway.commands.status import StatusCommands, StatusReport
 from gateway.commands.usage import UsageCommands
-from gateway.delivery import Delivery
-from gateway.outbox_worker import OutboxWorker, ProviderReply, ReplyFactory
+from gateway.delivery import Delivery, ProviderReply, ReplyFactory
 from gateway.owner_notices import OwnerNotices
 from gateway.router import Router
 from gateway.scheduler import Scheduler
@@ -101,15 +100,14 @@ class _Process:
         self._services = services
         self._stack = stack
         self._opened: dict[str, ReplyFactory] = {}
-        self._delivery = Delivery(services.inbox, services.outbox, services.clock)
-        self._outbox_worker = OutboxWorker(services.outbox, self._delivery, self._opened, services.clock)
+        self._delivery = Delivery(services.inbox, services.outbox, services.clock, self._opened)
         self._scheduler = Scheduler(
             jobs=services.jobs,
             outbox=services.outbox,
             clock=services.clock,
             deliver=lambda address: self._adapters[address.platform].reply(address),
             late_after_s=services.settings.cron.late_after_s,
-            on_wake=self._outbox_worker.wake,
+            on_wake=self._delivery.wake,
             view=services.epoch_guard.view,
         )
         self._adapters: dict[str, Adapter] = {adapter.platform: adapter for adapter in (*adapters, self._scheduler)}
@@ -121,9 +119,7 @@ class _Process:
     async def live(self) -> Supervisor:
         model, helper = _models(self._services, self._stack)
         report = StatusReport(self._services, model.name)
-        self._router, commands, self._memory = await build_router(
-            self._services, model, helper, self._delivery, report, self._outbox_worker.wake
-        )
+        self._router, commands, self._memory = await build_router(self._services, model, helper, self._delivery, report)
         self._stack.push_async_callback(self._memory.shutdown)
         self._supervisor = report.supervisor = Supervisor(self._router, commands.specs, self._on_open)
         loop = asyncio.get_running_loop()
@@ -137,7 +133,7 @@ class _Process:
             background = [
                 tasks.create_task(work)
                 for work in (
-                    self._outbox_worker.run(),
+                    self._delivery.run(),
                     maintenance.watch(database.data_version, self._changed, self._on_change),
                     maintenance.tend((self._services.recall.tend, forgetting.tend, FactIndex(database).tend)),
                     self._memory.start(),
@@ -194,12 +190,12 @@ class _Process:
         limit = timedelta(seconds=self._services.settings.turn.answer_after_restart_s)
         for number in await self._router.resume(adapter, limit):
             self._tasks.create_task(self._router.serve(number))
-        self._outbox_worker.wake()
+        self._delivery.wake()
 
     async def _on_change(self) -> None:
         await self._scheduler.reload()
         await self._memory.on_memory_write()
-        self._outbox_worker.wake()
+        self._delivery.wake()
 
 
 def _tell(sentence: str) -> None:
@@ -214,15 +210,14 @@ async def build_router(
     helper: Model | None,
     delivery: Delivery,
     report: StatusReport,
-    on_wake: Callable[[], None],
 ) -> tuple[Router, Commands, MemoryManager]:
     """The way of a message through the core, without platforms. The caller shuts the memory down."""
     settings, zone = services.settings, services.settings.general.zone
     metered = MeteredModel(model, services.usage_log, services.clock, settings.model.cache)
     helper = None if helper is None else MeteredModel(helper, services.usage_log, services.clock, settings.model.cache)
-    owner_notices = OwnerNotices(services.people, services.transcripts, services.outbox, services.clock, on_wake)
+    owner_notices = OwnerNotices(services.people, services.transcripts, services.outbox, services.clock, delivery.wake)
     services.inbox.on_set_aside = owner_notices.tell_of_dead_letter
-    memory = _memory(services, _memories(services, helper), owner_notices, on_wake)
+    memory = _memory(services, _memories(services, helper), owner_notices, delivery.wake)
     report.memory = memory
     for cache in (memory, services.conversations):
         services.forgetting.connect(cache.invalidate)
@@ -254,7 +249,7 @@ async def build_router(
         ForgetCommands(services),
         reminders,
         StatusCommands(services, report),
-        LinkCommands(services, on_wake),
+        LinkCommands(services, delivery.wake),
         ExportCommands(services),
         UsageCommands(services),
     ]

@@ -1,14 +1,15 @@
-"""What came in and waits for an answer, and the way an answer leaves, once.
+"""The way an answer leaves, once: at once if it can, else from the outbox, where reminders and notices lie as well.
 
-A delivery that fails stays in the outbox, where the worker tries again; one that succeeded never leaves twice, and
-none overtakes an older one of its address. What the store cannot take at the moment is written when it can.
+A delivery that fails is tried again later, with growing patience; one that succeeded never leaves twice, and none
+overtakes an older one of its address. What the store cannot take at the moment is written when it can.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
@@ -17,15 +18,21 @@ from weakref import WeakValueDictionary
 import structlog
 
 from core.errors import DeliveryError, MnemeError, StoreError
-from core.ports import Clock, Reply
+from core.memory.manager import MemoryManager
+from core.ports import Clock, DeliveryRecord, Reply
 from core.store.inbox import Inbox, InboxEntry
 from core.store.outbox import INTENDED, Outbox, OutboxItem
-from core.types import Answer, Inbound
+from core.store.sync import SyncTask
+from core.types import Address, Answer, Inbound
 from gateway.supervisor import contained
 
 TRIES = 12
 TRIES_OF_MEMORY = 60  # what a memory service is to be told loses nothing by being two days late
 _LONGEST_WAIT = timedelta(hours=1)
+SHORTEST_REST_S = 0.5  # what is due and cannot be taken at the moment must not make the loop spin
+LONGEST_REST_S = 5.0  # an item that was finished elsewhere without a call holds up what is behind it no longer
+STORE_REST_S = 2.0
+ReplyFactory = Callable[[Address, str | None], Reply]
 Write = Callable[[], Awaitable[object]]
 
 
@@ -57,16 +64,21 @@ class _Record:
 
 
 class Delivery:
-    """How what stands in the outbox leaves, and when it is written down that it has."""
+    """`replies`: how to reply on each platform that is open now; may grow. `run` delivers what lies in the outbox, one
+    item at a time for each address, all addresses side by side; nothing that a platform or the store does ends it."""
 
-    def __init__(self, inbox: Inbox, outbox: Outbox, clock: Clock) -> None:
+    def __init__(self, inbox: Inbox, outbox: Outbox, clock: Clock, replies: Mapping[str, ReplyFactory]) -> None:
         self.inbox = inbox
         self.outbox = outbox
         self._clock = clock
+        self._replies = replies
+        self._called = asyncio.Event()
+        self._busy: set[str] = set()
+        """Addresses to which something of the outbox is being delivered, and keys of notices."""
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         """The lock of each address that something is being delivered to, and of those that wait for it."""
         self._left: dict[str, str] = {}
-        """Keys left to the worker, who is called whenever something else has been sent to their address."""
+        """Keys left to `run`, which is called whenever something else has been sent to their address."""
         self._records: WeakValueDictionary[str, _Record] = WeakValueDictionary()
         """By key of what is being delivered: what was posted is stored as the delivery ends, at the latest."""
         self._unwritten: deque[Write] = deque()
@@ -75,8 +87,6 @@ class Delivery:
         self.on_memory_given_up: Callable[[str], Awaitable[None]] | None = None
         """Gets the key of what a memory service is never told before that is marked dead; again after a crash in
         between."""
-        self.on_due: Callable[[], None] = lambda: None
-        """Called when something in the outbox may be due."""
         self._log = structlog.get_logger("delivery")
 
     @staticmethod
@@ -103,7 +113,7 @@ class Delivery:
 
     async def deliver(self, outbox_item: OutboxItem, reply: Reply, answer: Answer) -> bool:
         """Sends the final answer through a reply that has begun. False when it did not arrive: it is tried again later,
-        or dead when that is hopeless (of what is incognito only this reply can deliver it). It is left to the worker
+        or dead when that is hopeless (of what is incognito only this reply can deliver it). It is left to `run`
         where an older answer has yet to leave for the same address."""
         if outbox_item.answer is None and self.inbox.is_incognito(outbox_item.address):
             return await self._send(outbox_item, reply, answer, is_once=True)
@@ -116,7 +126,7 @@ class Delivery:
                 is_sent = await self._send(outbox_item, reply, answer)
                 self._left.pop(outbox_item.key, None)
                 if address in self._left.values():
-                    self.on_due()
+                    self.wake()
                 return is_sent
         await self._leave(outbox_item, reply, answer)
         return False
@@ -138,7 +148,7 @@ class Delivery:
         next_at = self._clock.now() + min(wait, _LONGEST_WAIT)
         self._log.info("not delivered yet", key=outbox_item.key, error=str(error), next_at=next_at.isoformat())
         await self._write(partial(self.outbox.postpone, outbox_item.key, next_at, str(error)))
-        self.on_due()
+        self.wake()
 
     async def unseen(self, inbound: Inbound) -> list[OutboxItem]:
         """Answers to interactions that could not reach the person who is here now, where they alone read."""
@@ -153,11 +163,27 @@ class Delivery:
         platform, person = inbound.address.platform, f"@{inbound.sender.id}"
         return [item for item in found if (item.address.platform, item.reply_to) == (platform, person)]
 
-    async def write_pending(self) -> None:
-        """Writes what the store could not take before, oldest first; only one task may call it. Raises StoreError."""
-        while self._unwritten:
-            await self._unwritten[0]()
-            self._unwritten.popleft()
+    def wake(self) -> None:
+        """Something in the outbox may be due."""
+        self._called.set()
+
+    async def run(self) -> None:
+        """Delivers until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            while True:
+                self._called.clear()
+                try:
+                    while self._unwritten:
+                        await self._unwritten[0]()
+                        self._unwritten.popleft()
+                    await self._start_due(tasks)
+                    rest_s = await self._rest_s()
+                except StoreError as error:
+                    self._log.error("the outbox cannot be used", error=str(error))
+                    rest_s = STORE_REST_S
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(rest_s):
+                        await self._called.wait()
 
     async def expire(self, entry: InboxEntry) -> None:
         """The reply that came with the event is lost and nothing else may answer it."""
@@ -187,7 +213,7 @@ class Delivery:
         return True
 
     async def _leave(self, outbox_item: OutboxItem, reply: Reply, answer: Answer) -> None:
-        """The worker may take an answer only once its reply has ended and all its messages are recorded."""
+        """`run` may take an answer only once its reply has ended and all its messages are recorded."""
         self._left[outbox_item.key] = outbox_item.address.key
         try:
             with contained():
@@ -196,7 +222,7 @@ class Delivery:
             self._log.warning("abandoned", key=outbox_item.key, error=str(error))
         left = replace(outbox_item, answer=answer, next_at=self._clock.now())
         await self._write(partial(self.outbox.put, left, is_own=True))
-        self.on_due()
+        self.wake()
 
     async def _is_behind(self, outbox_item: OutboxItem) -> bool:
         try:
@@ -213,4 +239,61 @@ class Delivery:
         except StoreError as error:
             self._log.error("the outbox cannot be written, so this is written later", error=str(error))
             self._unwritten.append(write)
-            self.on_due()
+            self.wake()
+
+    async def _start_due(self, tasks: asyncio.TaskGroup) -> None:
+        # An item that fails while the outbox is read may still look due in what was read.
+        busy = frozenset(self._busy)
+        for outbox_item in await self.outbox.due(self._clock.now(), tuple(self._replies)):
+            place = outbox_item.key if outbox_item.kind == "notice" else outbox_item.address.key
+            if place not in busy:
+                self._busy.add(place)
+                tasks.create_task(self._deliver_due(outbox_item, place), name=f"delivery {outbox_item.key}")
+
+    async def _deliver_due(self, outbox_item: OutboxItem, place: str) -> None:
+        try:
+            await self.outbox.claim(outbox_item.key)
+            assert outbox_item.answer is not None, "what is due has content"
+            try:
+                with contained(outbox_item.attempts):
+                    reply_to = self._replies[outbox_item.address.platform]
+                    reply = reply_to(outbox_item.address, outbox_item.reply_to)
+                    self.begin(outbox_item, reply)
+            except DeliveryError as error:
+                await self.fail(outbox_item, error)
+            else:
+                await self.deliver(outbox_item, reply, outbox_item.answer)
+            self.wake()
+        except StoreError as error:
+            self._log.error("an item cannot be claimed", key=outbox_item.key, error=str(error))
+        finally:
+            self._busy.discard(place)
+
+    async def _rest_s(self) -> float:
+        next_at = await self.outbox.next_at(tuple(self._replies))
+        if next_at is None:
+            return LONGEST_REST_S
+        return min(max((next_at - self._clock.now()).total_seconds(), SHORTEST_REST_S), LONGEST_REST_S)
+
+
+class ProviderReply:
+    """Fills the role Reply: the key of its record says everything, but for the ids in the answer."""
+
+    def __init__(self, memory: MemoryManager) -> None:
+        self._memory = memory
+        self._key = ""
+
+    def begin(self, record: DeliveryRecord) -> None:
+        self._key = record.key
+
+    def show(self, text: str) -> None:
+        """Nobody looks."""
+
+    async def finish(self, answer: Answer) -> None:
+        task = SyncTask.parse(self._key, answer.text)
+        if task is None:
+            raise DeliveryError(f"no memory understands {self._key}", is_permanent=True)
+        await self._memory.deliver(task)
+
+    async def abandon(self) -> None:
+        """Nothing was begun."""

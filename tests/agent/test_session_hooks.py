@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from core.types import Usage
-from gateway.outbox_worker import OutboxWorker, ProviderReply
+from gateway.delivery import Delivery, ProviderReply
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, says
 
@@ -51,7 +51,7 @@ async def carried(harness: GatewayHarness, many: int) -> list[tuple[object, ...]
     watcher = sys.modules["mneme_plugin_watcher"]
     services = harness.services
     replies = {"memory": lambda address, reply_to: ProviderReply(harness.memory)}
-    worker = asyncio.create_task(OutboxWorker(services.outbox, harness.delivery, replies, services.clock).run())
+    worker = asyncio.create_task(Delivery(services.inbox, services.outbox, services.clock, replies).run())
 
     def heard() -> list[tuple[object, ...]]:
         return [one for one in watcher.HEARD if one[0] != "turn"]

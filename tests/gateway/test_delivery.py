@@ -11,7 +11,7 @@ import pytest
 
 from core.errors import DeliveryError
 from core.types import Answer
-from gateway.outbox_worker import LONGEST_REST_S
+from gateway.delivery import LONGEST_REST_S
 from tests.fixtures.delivery_harness import DeliveryHarness, open_delivery
 from tests.fixtures.samples import inbound
 

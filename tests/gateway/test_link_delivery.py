@@ -11,7 +11,7 @@ import pytest
 from core.errors import DeliveryError
 from core.ports import Reply
 from core.types import Address, Scope
-from gateway.outbox_worker import OutboxWorker
+from gateway.delivery import Delivery
 from tests.fixtures.gateway_harness import GatewayHarness, KeptPlatform, KeptReply, open_gateway
 from tests.gateway.commands.test_links import code_of, notices, on_discord
 
@@ -41,11 +41,11 @@ async def ask(harness: GatewayHarness) -> None:
 
 async def carried(harness: GatewayHarness, platform: KeptPlatform, state: str) -> None:
     """The worker works until the SQL condition `state` holds for all of the outbox; `platform` stands for Telegram."""
-    worker = OutboxWorker(
+    worker = Delivery(
+        harness.services.inbox,
         harness.services.outbox,
-        harness.delivery,
-        {name: one.reply for name, one in {**harness.platforms, "telegram": platform}.items()},
         harness.services.clock,
+        {name: one.reply for name, one in {**harness.platforms, "telegram": platform}.items()},
     )
 
     def is_reached(connection: sqlite3.Connection) -> bool:

@@ -69,7 +69,7 @@ async def test_what_is_for_a_platform_that_is_not_open_starves_nobody(room: Deli
         await room.watch.until(lambda: room.outbox.ends == [("t", "done")])
         assert room.discord.began == []
         room.opened["discord"] = room.discord.reply
-        room.worker.wake()
+        room.delivery.wake()
         await room.watch.until(lambda: len(room.outbox.ends) == 61)
     assert sorted(text for _, text in room.discord.said) == sorted(f"d{number}" for number in range(60))
 
@@ -95,7 +95,7 @@ async def test_an_outbox_that_cannot_be_read_ends_nothing(room: DeliveryHarness)
     async with room.working():
         await room.watch.until(lambda: room.outbox.refusals > 0)
         await rename("gone", "outbox")
-        room.worker.wake()
+        room.delivery.wake()
         await room.watch.until(lambda: room.outbox.ends == [("a", "done")])
 
 
@@ -111,7 +111,7 @@ async def test_what_arrived_while_the_store_was_locked_is_booked_later_and_leave
         with room.locked():
             gate.set()
             await room.watch.until(lambda: room.telegram.said == [("1", "a")] and room.outbox.refusals > 0)
-        room.worker.wake()
+        room.delivery.wake()
         await room.watch.until(lambda: room.outbox.ends == [("a", "done"), ("b", "done")])
     assert room.telegram.said == [("1", "a"), ("1", "b")]
     posted = await room.database.read(

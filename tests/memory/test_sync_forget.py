@@ -12,8 +12,7 @@ from core.memory.provider import Forgotten, MemoryProvider
 from core.store.notes import NoteChange
 from core.store.sync import SyncTask
 from core.types import Message, Session, ToolContext
-from gateway.delivery import Delivery
-from gateway.outbox_worker import ProviderReply
+from gateway.delivery import Delivery, ProviderReply
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
 from tests.fixtures.memory_service import KEY, MemoryService, memory_service
 from tests.fixtures.provider_harness import ANA, BEN, ProviderHarness, harness, plugged, provider
@@ -234,7 +233,7 @@ async def test_what_was_told_with_it_is_told_anew_only_to_one_that_forgets(
 async def delivered(harness: GatewayHarness) -> None:
     """All that waits for a memory is brought to it."""
     services = harness.services
-    post = Delivery(services.inbox, services.outbox, services.clock)
+    post = Delivery(services.inbox, services.outbox, services.clock, {})
     while items := await services.outbox.due(services.clock.now(), ["memory"]):
         for outbox_item in items:
             assert outbox_item.answer is not None
