@@ -11,19 +11,7 @@ import typer
 from config.settings import Settings
 from core.store.jobs import Job
 from core.types import Address, Answer, Command, Scope
-from gateway.cli.runtime import (
-    HERE,
-    OWN,
-    AsJson,
-    Group,
-    InScope,
-    Yes,
-    chat,
-    is_running,
-    joined,
-    print_json,
-    say,
-)
+from gateway.cli.runtime import HERE, OWN, AsJson, Group, InScope, Yes, chat, is_running, joined, print_json, say
 from gateway.commands.context import CommandContext
 from gateway.commands.reminders import ReminderCommands
 from gateway.services import Services
@@ -36,6 +24,12 @@ When = Annotated[
     ),
 ]
 _WHERE = "where you last wrote to me on a platform that is connected, else here"
+_CHANGES = {
+    "pause": "Stop a reminder until it is resumed.",
+    "resume": "Let a paused reminder go on.",
+    "run": "Make a reminder due now, besides its schedule; the running Mneme delivers it.",
+    "remove": "Remove a reminder.",
+}
 LOOK_BACK = 1_000
 """How many sessions are looked through for a place to deliver to."""
 
@@ -43,12 +37,12 @@ LOOK_BACK = 1_000
 def add_reminders(app: typer.Typer) -> None:
     cron = typer.Typer(cls=Group, help="Reminders and scheduled questions: list, add, pause, resume, run, remove.")
     cron.command("list")(_list)
-    cron.command("add", help=f"Ask the assistant something at a time, {_WHERE}.")(_add("cron", "add "))
-    cron.command("pause", help="Stop a reminder until it is resumed.")(_change("pause"))
-    cron.command("resume", help="Let a paused reminder go on.")(_change("resume"))
-    cron.command("run")(_run)
-    cron.command("remove", help="Remove a reminder.")(_change("remove"))
-    app.command("remind", help=f"Remind you of something at a time, {_WHERE}.")(_add("remind"))
+    cron.command("add", help=f"Ask the assistant something at a time, and deliver the answer {_WHERE}.")(
+        _adding("cron", "add ")
+    )
+    for action, help_text in _CHANGES.items():
+        cron.command(action, help=help_text)(_changing(action))
+    app.command("remind", help=f"Remind you of something at a time, {_WHERE}.")(_adding("remind"))
     app.add_typer(cron, name="cron")
 
 
@@ -61,9 +55,18 @@ def _list(scope: InScope = None, as_json: AsJson = False) -> None:
     print_json(objects, scope) if as_json else chat(ReminderCommands, Command(name="cron"), scope)
 
 
-def _add(name: str, action: str = "") -> Callable[..., None]:
+def _adding(name: str, action: str = "") -> Callable[..., None]:
     def run(words: When, yes: Yes = False) -> None:
         chat(_Planning, Command(name=name, arguments=f"{action}{joined(words)}"), None, yes=yes)
+
+    return run
+
+
+def _changing(action: str) -> Callable[..., None]:
+    def run(job_id: ID, scope: InScope = None) -> None:
+        chat(ReminderCommands, Command(name="cron", arguments=f"{action} {job_id}"), scope)
+        if action == "run" and not is_running(Settings.load().home):
+            say("Mneme is not running; the reminder is delivered once it is started.")
 
     return run
 
@@ -78,20 +81,6 @@ class _Planning(ReminderCommands):
             return answer
         where = "in the terminal" if target == HERE else f"on {target.platform.capitalize()}"
         return Answer(text=f"{answer.text.removesuffix('.')} ({where})")
-
-
-def _run(job_id: ID, scope: InScope = None) -> None:
-    """Make a reminder due now, besides its schedule; the running Mneme delivers it."""
-    _change("run")(job_id, scope)
-    if not is_running(Settings.load().home):
-        say("Mneme is not running; the reminder is delivered once it is started.")
-
-
-def _change(action: str) -> Callable[..., None]:
-    def run(job_id: ID, scope: InScope = None) -> None:
-        chat(ReminderCommands, Command(name="cron", arguments=f"{action} {job_id}"), scope)
-
-    return run
 
 
 async def _usual(services: Services) -> tuple[Address, Scope]:

@@ -31,12 +31,12 @@ class UsageCommands:
                 return await self._overview(context)
             case ["months"]:
                 months = [(f"{day:%B %Y}", spent) for day, spent in await self._report.months(context.scopes)]
-                return Answer(text=_table("Month", months, is_wide=context.is_wide))
+                return Answer(text=_listed(months))
             case ["sessions", *limit] if all(word.isdecimal() and len(word) < 5 for word in limit):
                 sessions = await self._report.sessions(context.scopes, int(limit[0]) if limit else SESSIONS)
                 named = [(self._name(session), spent) for session, spent in sessions]
                 buttons = tuple(button(str(session.id), "usage", str(session.id)) for session, _ in sessions)
-                return Answer(text=_table("Conversation", named, is_wide=context.is_wide), buttons=buttons)
+                return Answer(text=_listed(named), buttons=buttons)
             case [number] if number.isdecimal() and len(number) < 19:
                 if await self._conversations.find(int(number), context.scopes) is None:
                     raise Refused(f"There is no conversation {int(number)} here. `/usage sessions` lists the latest.")
@@ -71,7 +71,7 @@ def _details(name: str, spending: Spending) -> str:
         f"- {texts.counted(spending.calls, 'call')}: {purposes}.",
     ]
     for (kind, model), part in spending.bills if len(spending.bills) > 1 else ():
-        lines.append(f"  - {escape(model)}, {texts.table('CALL_KINDS')[kind]}: {_figures(part)['Cost']}")
+        lines.append(f"  - {escape(model)}, {texts.table('CALL_KINDS')[kind]}: {_price(part)}")
     misses = [
         f"  - {part.missed:,} tokens in {texts.counted(part.calls, 'request')} {texts.table('MISS_CAUSES')[cause]}"
         for cause, part in spending.misses
@@ -97,32 +97,18 @@ def _cost(spending: Spending) -> str:
     return f"{text}." + (f" Besides, usage.prices in mneme.toml has no price for {unpriced}." if unpriced else "")
 
 
-def _table(head: str, rows: Sequence[tuple[str, Spending]], *, is_wide: bool) -> str:
-    """A table where there is room for one, else a list."""
-    if not rows:
-        return texts.NO_MODEL_ASKED
-    named = [(name, _figures(spending)) for name, spending in rows]
-    if is_wide:
-        heads = list(named[0][1])
-        lines = [(head, *heads), ("---", *("--:" for _ in heads))]
-        lines += [(name.replace("|", "/"), *figures.values()) for name, figures in named]
-        return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-    return "\n".join(
-        f"- {name}: {of['Cost']}, {of['In']} tokens in, {of['From the cache']} from the cache, "
-        f"{of['Written to it']} written to it, {of['Out']} out"
-        for name, of in named
-    )
+def _listed(rows: Sequence[tuple[str, Spending]]) -> str:
+    lines = []
+    for name, spending in rows:
+        usage = spending.usage
+        lines.append(
+            f"- {name}: {_price(spending)}, {usage.sent:,} tokens in, {usage.cache_read:,} "
+            f"({100 * spending.cached:.0f} %) from the cache, {usage.cache_write:,} written to it, {usage.output:,} out"
+        )
+    return "\n".join(lines) or texts.NO_MODEL_ASKED
 
 
-def _figures(spending: Spending) -> dict[str, str]:
-    usage, cost = spending.usage, "no price"
-    if spending.cost is not None:
-        cost = spending.prices.amount(spending.cost) + (" and more" if spending.unpriced else "")
-    return {
-        "Calls": f"{spending.calls:,}",
-        "In": f"{usage.sent:,}",
-        "From the cache": f"{usage.cache_read:,} ({100 * spending.cached:.0f} %)",
-        "Written to it": f"{usage.cache_write:,}",
-        "Out": f"{usage.output:,}",
-        "Cost": cost,
-    }
+def _price(spending: Spending) -> str:
+    if spending.cost is None:
+        return "no price"
+    return spending.prices.amount(spending.cost) + (" and more" if spending.unpriced else "")

@@ -1,4 +1,4 @@
-"""`mneme usage`: tables for eyes, JSON for programs."""
+"""`mneme usage`: lists for eyes, JSON for programs."""
 
 from __future__ import annotations
 
