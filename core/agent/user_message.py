@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from zoneinfo import ZoneInfo
 
-from core.dates.schedule import wall_time
+from core.dates.when import wall_time
 from core.guard.fence import fence, neutralise
 from core.guard.provenance import mark, told
 from core.memory.manager import MemoryManager

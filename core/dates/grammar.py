@@ -1,19 +1,262 @@
-"""The English of time: which words at the front of a phrase name a day, a clock time, a span or a repetition.
+"""The English of time: a cursor over the words of a line that reads numbers, dates, spans and clock times, and rules
+for which words at its front name a day, a clock time, a span or a repetition.
 
-What could mean something else makes the result uncertain; `When` does the arithmetic.
+What could mean something else makes the result uncertain; `When` does the arithmetic. Every pattern is bounded, so no
+line is slow.
 """
 
 from __future__ import annotations
 
+import calendar
 import re
-from collections.abc import Callable, Sequence
+import tomllib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
+from fractions import Fraction
+from functools import cache
+from importlib.resources import files
+from typing import Any, NamedTuple
 
-from core.dates.scanner import WEEKDAYS, Clock, Phrase, Span, ordinals, words
-from core.dates.schedule import When, calendar_day, later
+from core.dates.when import PARTS, Clock, Span, When, calendar_day, later
 
+WEEKDAYS = tuple(map(str.lower, calendar.day_name))
+MONTHS = tuple(map(str.lower, calendar.month_name[1:]))
 _PLURALS = re.compile(r"(?:mon|tues|wednes|thurs|fri|satur|sun)days")
+_READ_WORDS = 24
+
+
+class NumberDate(NamedTuple):
+    """A date in numbers, not checked against the calendar; `is_dotted`: ``24.12.``, `is_ambiguous`: ``3/5``."""
+
+    year: int | None
+    month: int
+    day: int
+    is_dotted: bool = False
+    is_ambiguous: bool = False
+
+
+@cache
+def words() -> Mapping[str, Any]:
+    """The tables of `data/words.toml`."""
+    return tomllib.loads(files("core.dates").joinpath("data/words.toml").read_text("utf-8"))
+
+
+@cache
+def pattern(name: str) -> re.Pattern[str]:
+    """A pattern over several words of `data/words.toml`, which names tables of words as ``%(units)s``."""
+    tables = {table: _either(entries) for table, entries in words().items() if table != "script"}
+    return re.compile(rf"(?:{words()['patterns'][name] % tables})(?!\S)", re.VERBOSE)
+
+
+def _either(options: Iterable[str]) -> str:
+    return "(?:" + "|".join(sorted(map(re.escape, options), key=len, reverse=True)) + ")"
+
+
+class Phrase:
+    """Words and how many of them are taken (`at`). Methods return None and take nothing where they do not fit.
+
+    `is_strict`: the words stand behind other text, so only forms that can be nothing but a time count.
+    """
+
+    def __init__(self, line: Sequence[str], is_strict: bool = False) -> None:
+        self._raw = line
+        self._words = [clean(word) for word in line]
+        self.at = 0
+        self.is_strict = is_strict
+
+    @property
+    def is_done(self) -> bool:
+        return self.at >= len(self._words)
+
+    def peek(self) -> str:
+        """The next word; empty behind the end."""
+        return "" if self.is_done else self._words[self.at]
+
+    def raw(self) -> str:
+        """The next word as it was typed; empty behind the end."""
+        return "" if self.is_done else self._raw[self.at]
+
+    def take(self, *options: str) -> str | None:
+        """The first of `options` (each one or several words) that comes next."""
+        for option in options:
+            wanted = option.split()
+            if self._words[self.at : self.at + len(wanted)] == wanted:
+                self.at += len(wanted)
+                return option
+        return None
+
+    def match(self, word: re.Pattern[str]) -> re.Match[str] | None:
+        """The next word, if all of it fits."""
+        found = word.fullmatch(self.peek())
+        self.at += found is not None
+        return found
+
+    def read(self, name: str) -> re.Match[str] | None:
+        """The next words, as far as they fit a `pattern`."""
+        found = pattern(name).match(" ".join(self._words[self.at : self.at + _READ_WORDS]))
+        self.at += len(found[0].split()) if found else 0
+        return found
+
+    def look_up(self, table: str) -> Any:
+        """What the next words stand for in a table of `words`."""
+        named = self.take(*words()[table])
+        return None if named is None else words()[table][named]
+
+    def weekday(self) -> int | None:
+        """0 for Monday; a short form only where it cannot be another word."""
+        return None if self.is_strict and self.peek() not in WEEKDAYS else self.look_up("weekdays")
+
+    def weekdays(self) -> tuple[int, ...]:
+        """``monday and wednesday``, ``mon, wed, fri``, ``monday to friday``, ``mon-fri``, ``mondays``."""
+        days: set[int] = set()
+        behind = self.at
+        while found := self.read("weekday_range"):
+            first, last = (_weekday(name) for name in (found["first"], found["last"] or found["first"]))
+            days.update((first + step) % 7 for step in range((last - first) % 7 + 1))
+            behind = self.at
+            self.take("and", "&", "or")
+        self.at = behind
+        return tuple(sorted(days))
+
+    def year(self) -> int | None:
+        found = self.read("year")
+        return int(found[0]) if found else None
+
+    def ordinal(self) -> int | None:
+        """``3rd`` or ``third``; -1 for ``last``."""
+        start = self.at
+        found = self.read("ordinal")
+        if found and (value := _ordinal(found[0])) <= 31:
+            return value
+        self.at = start
+        return None
+
+    def month_day(self) -> tuple[int, int] | None:
+        """Month and day of ``3 May``, ``the 3rd of May``, ``May 3``."""
+        start = self.at
+        if (found := self.read("month_day")) is None:
+            return None
+        month: int = words()["months"][found["month"] or found["before"]]
+        day = _ordinal(found["day"] or found["behind"])
+        # A leap year: it has all days there are.
+        if calendar_day(2028, month, day) is None:
+            self.at = start
+            return None
+        return month, day
+
+    def number_date(self) -> NumberDate | None:
+        """``2026-12-01``, ``24.12.``, ``24.12.2026``, ``24/12``, ``12/24``; the day first where both are possible."""
+        if (found := self.read("number_date")) is None:
+            return None
+        if found["year"]:
+            return NumberDate(int(found["year"]), int(found["month"]), int(found["day"]))
+        day, month, year = int(found["first"]), int(found["second"]), int(found["last"]) if found["last"] else None
+        if found["mark"] == ".":
+            return NumberDate(year, month, day, is_dotted=True)
+        if month > 12:
+            return NumberDate(year, day, month)
+        return NumberDate(year, month, day, is_ambiguous=day <= 12 and day != month)
+
+    def instant(self) -> datetime | None:
+        """``2026-12-01T10:00``, aware where an offset is given."""
+        start = self.at
+        found = self.read("instant")
+        try:
+            return datetime.fromisoformat(found[0].upper()) if found else None
+        except ValueError:
+            self.at = start
+            return None
+
+    def span(self, is_bare_unit: bool = False) -> Span | None:
+        """``20 minutes``, ``an hour and a half``, ``1h30m``, ``2 days and 3 hours``; with `is_bare_unit` also ``hour``.
+        Parts of a second are dropped."""
+        start = self.at
+        total = self._one_span(is_bare_unit)
+        if total is None:
+            self.at = start
+        while total is not None:
+            here = self.at
+            self.take("and", "&")
+            more = self._one_span(False) if self.peek() not in ("a", "an") else None
+            if more is None or _size(more) >= _size(total):
+                self.at = here
+                break
+            total = Span(*(sum(pair) for pair in zip(total, more, strict=True)))
+        return total
+
+    def _one_span(self, is_bare_unit: bool) -> Span | None:
+        if spoken := self.look_up("spans"):
+            return Span(*spoken)
+        if found := self.read("compact"):
+            size = {name: int(part or 0) for name, part in found.groupdict().items()}
+            minutes = size["hours"] * 60 + size["minutes"] + size["rest"]
+            return Span(0, size["weeks"] * 7 + size["days"], minutes * 60 + size["seconds"])
+        found = self.read("span")
+        if found is None or (found["number"] is None and (not is_bare_unit or len(found["unit"]) == 1)):
+            return None
+        number = _number(found["number"] or "1") + (Fraction(1, 2) if found["half"] or found["too"] else 0)
+        months, days, seconds = (number * part for part in words()["units"][found["unit"]])
+        if months % 1:
+            return None  # half a month is nothing certain
+        return Span(int(months), int(days), int(seconds + days % 1 * 86400))
+
+    def number(self) -> int | None:
+        """A whole number: ``3``, ``three``, ``a couple of``."""
+        start = self.at
+        found = self.read("number")
+        if found and not (number := _number(found[0])) % 1:
+            return int(number)
+        self.at = start
+        return None
+
+    def clock(self, is_announced: bool) -> Clock | None:
+        """``17:30``, ``5pm``, ``9 a.m.``, ``noon``, ``half past five``; behind ``at`` (`is_announced`) also ``9``."""
+        start = self.at
+        found = self.read("clock")
+        clock = _clock_of(found, is_announced) if found else None
+        self.at = start if clock is None else self.at
+        return clock
+
+
+def clean(word: str) -> str:
+    """A word as it is compared: lower case, without the punctuation behind it."""
+    return word[:40].lower().rstrip(",;:!?.") or word[:40]
+
+
+def _clock_of(found: re.Match[str], is_announced: bool) -> Clock | None:
+    if found["named"]:
+        return Clock(0 if found["named"] == "midnight" else 12)
+    if found["spoken"]:
+        hour = int(_number(found["spoken"])) - bool(found["to"])
+        minute = 30 if found["quarter"] is None else 45 if found["to"] else 15
+        return Clock(hour, minute, is_bare=True) if 1 <= hour <= 12 else None
+    hour, minute, mark = int(_number(found["hour"])), int(found["minute"] or 0), found["mark"]
+    is_sure = is_announced or found["half"] or found["oclock"] or mark in (":", "h")
+    if not is_sure or hour > 23 or minute > 59:
+        return None
+    if found["half"] and hour <= 12:
+        return Clock(hour % 12 + 12 * (found["half"][0] == "p"), minute)
+    is_bare = not is_announced if mark == "h" else mark is None and not (found["h"] or found["hour"][0] == "0")
+    return Clock(hour, minute, is_bare and 1 <= hour <= 12)
+
+
+def _weekday(name: str) -> int:
+    table: dict[str, int] = words()["weekdays"]
+    return table[name if name in table else name.removesuffix("s")]
+
+
+def _number(text: str) -> Fraction:
+    return Fraction(words()["numbers"].get(text) or text.replace(",", "."))
+
+
+def _ordinal(text: str) -> int:
+    return int(words()["ordinals"].get(text) or re.sub(r"\D", "", text))
+
+
+def _size(span: Span) -> int:
+    return span.months * 30 * 86400 + span.days * 86400 + span.seconds
+
 
 Step = Callable[[Phrase, When, date], bool]
 """Takes words and notes what they say; False where they do not fit, whatever it took or noted by then."""
@@ -40,7 +283,6 @@ def _more(phrase: Phrase, when: When, today: date) -> When | None:
 
 
 def _instant(phrase: Phrase, when: When, today: date) -> bool:
-    """``2026-12-01T10:00``, with an offset or without."""
     phrase.take("at", "on")
     moment = None if when.has_day else phrase.instant()
     if moment is None:
@@ -96,7 +338,7 @@ def _part(phrase: Phrase, when: When, today: date) -> bool:
         return False
     lead = phrase.take("in the", "at", "during the", "this")
     if lead or when.day or when.weekdays:
-        when.part = phrase.take(*words()["parts"])
+        when.part = phrase.take(*PARTS)
     if lead == "this" and not when.has_day:
         when.day = today
     return when.part is not None
@@ -108,11 +350,10 @@ def _day(phrase: Phrase, when: When, today: date) -> bool:
     if named := phrase.take(*words()["days"]):
         when.day = today + timedelta(days=words()["days"][named])
         when.part = "night" if named == "tonight" else when.part
-    elif phrase.take("next"):
+        return True
+    if phrase.take("next"):
         return _next(phrase, when, today)
-    else:
-        return _written(phrase, when) or _weekday(phrase, when, today)
-    return True
+    return _written(phrase, when) or _on_weekday(phrase, when, today)
 
 
 def _next(phrase: Phrase, when: When, today: date) -> bool:
@@ -133,12 +374,11 @@ def _next(phrase: Phrase, when: When, today: date) -> bool:
     return when.day is not None
 
 
-def _weekday(phrase: Phrase, when: When, today: date) -> bool:
+def _on_weekday(phrase: Phrase, when: When, today: date) -> bool:
     """``friday``, ``on friday``, ``friday next week``, ``friday 27 november``."""
     is_led = bool(phrase.take("on", "this", "coming", "this coming"))
-    word = phrase.peek()
-    weekday = phrase.look_up(words()["weekdays"])
-    if weekday is None or (phrase.is_strict and word not in WEEKDAYS):
+    word, weekday = phrase.peek(), phrase.weekday()
+    if weekday is None:
         return False
     if phrase.take("next week"):
         when.day = today + timedelta(days=7 - today.weekday() + weekday)
@@ -161,8 +401,7 @@ def _written(phrase: Phrase, when: When) -> bool:
         when.is_certain = when.is_certain and not is_doubtful
         return _dated(when, found.year, found.month, found.day)
     phrase.at = start + is_led
-    month_day = phrase.month_day()
-    if month_day is not None:
+    if month_day := phrase.month_day():
         return _dated(when, phrase.year(), *month_day)
     if _month_day(phrase, when, is_led):
         return True
@@ -178,14 +417,14 @@ def _month_day(phrase: Phrase, when: When, is_led: bool) -> bool:
     if number is None or number < 0 or phrase.peek() in WEEKDAYS:
         return False
     phrase.take("of the month", "of this month")
-    when.month_day, when.is_certain = number, is_led
+    when.month_days, when.is_certain = (number,), is_led
     return True
 
 
 def _dated(when: When, year: int | None, month: int, day: int) -> bool:
     """Notes a date; without a year the next such day. False where the calendar has none such."""
     if year is None:
-        when.month, when.month_day = month, day
+        when.month, when.month_days = month, (day,)
         return calendar_day(2028, month, day) is not None
     when.day = calendar_day(year, month, day)
     return when.day is not None
@@ -197,10 +436,10 @@ def _repeat(phrase: Phrase, when: When, today: date) -> bool:
         return False
     phrase.take("on")
     start = phrase.at
-    if group := phrase.look_up_phrase("weekday_groups"):
-        when.weekdays = group
+    if group := phrase.look_up("weekday_groups"):
+        when.weekdays = tuple(group)
     elif _PLURALS.fullmatch(phrase.peek()):
-        when.weekdays = phrase.weekdays() or ()
+        when.weekdays = phrase.weekdays()
     elif word := phrase.take(*words()["repeated"]):
         when.span = Span(*words()["repeated"][word])
         when.part = "night" if word == "nightly" else when.part
@@ -216,31 +455,24 @@ def _repeat(phrase: Phrase, when: When, today: date) -> bool:
 
 
 def _every(phrase: Phrase, when: When) -> bool:
-    weekdays = phrase.look_up_phrase("every_weekday_groups") or ()
-    if weekdays:
-        when.weekdays, when.is_certain = weekdays, len(weekdays) > 2
-    elif (part := phrase.take(*words()["parts"])) or phrase.peek() in ("noon", "midday", "midnight"):
+    if weekdays := phrase.look_up("every_weekday_groups"):
+        when.weekdays, when.is_certain = tuple(weekdays), len(weekdays) > 2
+    elif (part := phrase.take(*PARTS)) or phrase.peek() in ("noon", "midday", "midnight"):
         when.span, when.part = Span(days=1), part or when.part
     elif month_day := phrase.month_day():
-        when.span, (when.month, when.month_day) = Span(months=12), month_day
+        when.span, when.month, when.month_days = Span(months=12), month_day[0], month_day[1:]
     elif _nth(phrase, when, is_every=True):
         pass
     elif named := phrase.take("other", "second"):
         when.is_certain = named == "other"
-        return _every_other(phrase, when)
+        if (weekday := phrase.weekday()) is not None:
+            when.span, when.weekdays = Span(days=14), (weekday,)
+        elif span := phrase.span(is_bare_unit=True):
+            when.span = Span(*(part * 2 for part in span))
     else:
-        when.weekdays = phrase.weekdays() or ()
+        when.weekdays = phrase.weekdays()
         when.span = None if when.weekdays else phrase.span(is_bare_unit=True)
     return bool(when.weekdays or when.month_days or any(when.span or ()))
-
-
-def _every_other(phrase: Phrase, when: When) -> bool:
-    """``every other monday``, ``every other day``."""
-    if (weekday := phrase.weekday()) is not None:
-        when.span, when.weekdays = Span(days=14), (weekday,)
-    elif span := phrase.span(is_bare_unit=True):
-        when.span = Span(*(part * 2 for part in span))
-    return when.span is not None
 
 
 def _nth(phrase: Phrase, when: When, *, is_every: bool = False) -> bool:
@@ -248,24 +480,19 @@ def _nth(phrase: Phrase, when: When, *, is_every: bool = False) -> bool:
     (`is_every`) also ``3rd`` and ``last friday``."""
     start = phrase.at
     found = phrase.read("nth")
-    days = ordinals(found["days"]) if found else ()
+    days = tuple(_ordinal(one[0]) for one in pattern("ordinal").finditer(found["days"])) if found else ()
     if found is not None and max(days) <= 31:
         is_monthly = bool(found["ending"] if is_every else found["each"])
-        if found["weekday"] and len(days) == 1 and days[0] <= 5 and (is_monthly or (is_every and days[0] != 2)):
+        if not found["weekday"]:
+            is_sure = is_monthly or (is_every and found["days"][0].isdigit() and not found[0].endswith("day"))
+            if is_sure or (found["ending"] and len(days) > 1):
+                when.month_days, when.is_certain = days, when.is_certain and is_sure
+                return True
+        elif len(days) == 1 and days[0] <= 5 and (is_monthly or (is_every and days[0] != 2)):
             when.weekdays, when.nth = (words()["weekdays"][found["weekday"]],), days[0]
-            return True
-        if not found["weekday"] and _nth_days(when, found, days, is_monthly, is_every):
             return True
     phrase.at = start
     return False
-
-
-def _nth_days(when: When, found: re.Match[str], days: tuple[int, ...], is_monthly: bool, is_every: bool) -> bool:
-    is_sure = is_monthly or (is_every and found["days"][0].isdigit() and not found[0].endswith("day"))
-    if not is_sure and (found["ending"] is None or len(days) == 1):
-        return False
-    when.month_days, when.is_certain = days, when.is_certain and is_sure
-    return True
 
 
 def _detail(phrase: Phrase, when: When, today: date) -> bool:
@@ -273,11 +500,12 @@ def _detail(phrase: Phrase, when: When, today: date) -> bool:
     if when.span is None or not when.is_plain_interval:
         return False
     is_led = bool(phrase.take("on", "on the", "the"))
+    if when.span.months == 12 and (found := phrase.month_day()):
+        when.month, when.month_days = found[0], found[1:]
+        return True
     if when.span.months:
-        found = phrase.month_day() if when.span.months == 12 else None
-        when.month, when.month_day = found or (None, None)
-        return found is not None or (is_led and _nth(phrase, when, is_every=True))
-    when.weekdays = phrase.weekdays() or ()
+        return is_led and _nth(phrase, when, is_every=True)
+    when.weekdays = phrase.weekdays()
     return bool(when.weekdays) and when.span.days > 0 and when.span.days % 7 == 0
 
 

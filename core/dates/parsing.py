@@ -12,9 +12,9 @@ from datetime import date, datetime, time, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from core.dates.grammar import clean, pattern, words
 from core.dates.grammar import read as read_moment
-from core.dates.scanner import clean, pattern, words
-from core.dates.schedule import DEFAULT_HOUR, Reading, Schedule, When, existing
+from core.dates.when import DEFAULT_HOUR, Reading, Schedule, When, existing
 
 _FRONT_WORDS = 24
 _END_WORDS = 14

@@ -9,13 +9,11 @@ import re
 from datetime import date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
-from core.dates.scanner import Phrase, words
-from core.dates.schedule import calendar_day, existing, later
+from core.dates.grammar import Phrase
+from core.dates.when import calendar_day, existing, later
 
 Period = tuple[datetime, datetime]
-"""From the first moment (UTC) until before the second."""
-_Wall = tuple[datetime, datetime]
-"""The same as clocks show it, naive."""
+"""From the first moment (UTC) until before the second; while it is read, as clocks show it, naive."""
 
 WORDS = 7
 """No period is named with more words."""
@@ -40,40 +38,38 @@ def read(text: str, now: datetime, zone: ZoneInfo) -> Period | None:
 
 
 class _Reader:
-    """Reads one phrase."""
-
     def __init__(self, phrase: Phrase, today: date, zone: ZoneInfo) -> None:
         self.phrase = phrase
         self.today = today
         self.zone = zone
 
-    def period(self) -> _Wall | None:
+    def period(self) -> Period | None:
         """The first reading that fits what comes next."""
         self.phrase.take(*_LEADS)
         start = self.phrase.at
-        for reading in (self.near, self.running, self.ago, self.numbers, self.named_day, self.named_month):
+        for reading in (self.near, self.running, self.ago, self.numbers, self.named):
             found = reading()
             if found is not None:
                 return found
             self.phrase.at = start
         return None
 
-    def near(self) -> _Wall | None:
+    def near(self) -> Period | None:
         if self.phrase.take("last night"):
             return _days(self.today - _DAY)
         if self.phrase.take("this morning", "this afternoon", "this evening"):
             return _days(self.today)
-        named = self.phrase.take(*words()["days"])
-        return None if named is None else _days(self.today + words()["days"][named] * _DAY)
+        ahead = self.phrase.look_up("days")
+        return None if ahead is None else _days(self.today + ahead * _DAY)
 
-    def running(self) -> _Wall | None:
+    def running(self) -> Period | None:
         """``this week``, ``last month``, ``the past 3 days``, ``last friday``, ``last may``."""
         lead = self.phrase.take("this", "last", "past", "previous")
         if lead is None:
             return None
         is_this = lead == "this"
         if self.phrase.take("weekend"):
-            return _days(_monday(self.today) + (5 if is_this else -2) * _DAY, 2)
+            return _days(self.today - (self.today.weekday() - 5 + 7 * (not is_this)) * _DAY, 2)
         if unit := self.unit():
             return self.calendar(unit, 0 if is_this else 1)
         if amount := self.amount():
@@ -81,15 +77,15 @@ class _Reader:
         if (weekday := self.phrase.weekday()) is not None:
             back = (self.today.weekday() - weekday) % 7
             return _days(self.today - (back if is_this or back else 7) * _DAY)
-        month = self.phrase.month()
-        return None if month is None else _month(self.today.year - (month >= self.today.month + is_this), month)
+        month = self.phrase.look_up("months")
+        return None if month is None else _months(self.today.year - (month >= self.today.month + is_this), month)
 
-    def ago(self) -> _Wall | None:
+    def ago(self) -> Period | None:
         """``3 days ago``: that day; ``2 weeks ago``, ``a month ago``: that week, that month."""
         amount = self.amount()
         return self.calendar(*amount) if amount is not None and self.phrase.take("ago") else None
 
-    def numbers(self) -> _Wall | None:
+    def numbers(self) -> Period | None:
         """``2026-05-01``, ``2026-05-01T10:30`` (that minute), ``2026-05``, ``2026``, ``1.5.2026``, ``1.5.``."""
         if moment := self.phrase.instant():
             wall = moment if moment.tzinfo is None else moment.astimezone(self.zone).replace(tzinfo=None, fold=0)
@@ -97,24 +93,21 @@ class _Reader:
         if found := self.phrase.number_date():
             return self.dated(found.year, found.month, found.day)
         if match := self.phrase.match(_MONTH):
-            return _month(int(match[1]), int(match[2]))
+            return _months(int(match[1]), int(match[2])) if 1 <= int(match[2]) <= 12 else None
         year = self.phrase.year()
-        return None if year is None else _months(date(year, 1, 1), 12)
+        return None if year is None else _months(year, 1, 12)
 
-    def named_day(self) -> _Wall | None:
-        """``3 May``, ``May 3rd 2025``, ``friday``, ``friday 3 may``."""
+    def named(self) -> Period | None:
+        """``3 May``, ``May 3rd 2025``, ``friday``, ``friday 3 may``; ``May``, ``May 2025``."""
         weekday = self.phrase.weekday()
         if weekday is not None and self.phrase.is_done:
             return _days(self.today - (self.today.weekday() - weekday) % 7 * _DAY)
-        found = self.phrase.month_day()
-        return self.dated(self.phrase.year(), *found) if found else None
-
-    def named_month(self) -> _Wall | None:
-        """``May``, ``May 2025``."""
-        month = self.phrase.month()
+        if found := self.phrase.month_day():
+            return self.dated(self.phrase.year(), *found)
+        month = self.phrase.look_up("months") if weekday is None else None
         if month is None:
             return None
-        return _month(self.phrase.year() or self.today.year - (month > self.today.month), month)
+        return _months(self.phrase.year() or self.today.year - (month > self.today.month), month)
 
     def amount(self) -> tuple[str, int] | None:
         """Unit and number of ``3 days``, ``a couple of weeks``, ``few months``."""
@@ -127,17 +120,18 @@ class _Reader:
         self.phrase.at += unit in _UNITS
         return unit if unit in _UNITS else None
 
-    def calendar(self, unit: str, back: int) -> _Wall:
+    def calendar(self, unit: str, back: int) -> Period:
         """The day, week (from Monday), month or year that lies so many back."""
         if unit == "week":
-            return _days(_monday(self.today) - 7 * back * _DAY, 7)
+            return _days(self.today - (self.today.weekday() + 7 * back) * _DAY, 7)
         if unit == "day":
             return _days(self.today - back * _DAY)
-        months = 12 if unit == "year" else 1
-        first = self.today.replace(day=1, month=1 if unit == "year" else self.today.month)
-        return _months(later(first, -back * months), months)
+        if unit == "year":
+            return _months(self.today.year - back, 1, 12)
+        first = later(self.today.replace(day=1), -back)
+        return _months(first.year, first.month)
 
-    def dated(self, year: int | None, month: int, day: int) -> _Wall | None:
+    def dated(self, year: int | None, month: int, day: int) -> Period | None:
         """A date; without a year the last such day that has begun."""
         # 29 February comes within eight years.
         for candidate in (year,) if year is not None else range(self.today.year, self.today.year - 9, -1):
@@ -147,18 +141,10 @@ class _Reader:
         return None
 
 
-def _monday(day: date) -> date:
-    return day - timedelta(days=day.weekday())
-
-
-def _month(year: int, month: int) -> _Wall | None:
-    first = calendar_day(year, month, 1)
-    return None if first is None else _months(first, 1)
-
-
-def _months(first: date, count: int) -> _Wall:
+def _months(year: int, month: int, count: int = 1) -> Period:
+    first = date(year, month, 1)
     return datetime.combine(first, time()), datetime.combine(later(first, count), time())
 
 
-def _days(first: date, count: int = 1) -> _Wall:
+def _days(first: date, count: int = 1) -> Period:
     return datetime.combine(first, time()), datetime.combine(first + timedelta(days=count), time())

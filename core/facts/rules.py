@@ -16,7 +16,7 @@ from typing import Any, Literal
 from zoneinfo import ZoneInfo
 
 from core.dates import periods
-from core.dates.scanner import MONTHS, WEEKDAYS, Phrase
+from core.dates.grammar import MONTHS, WEEKDAYS, Phrase
 from core.facts.claims import Claim, sign
 from core.facts.evidence import pattern as evidence_pattern
 from core.store.facts import FactKind, Grain

@@ -13,8 +13,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from cronsim import CronSim, CronSimError
 
 from core.dates import parsing
-from core.dates.scanner import MONTHS, WEEKDAYS
-from core.dates.schedule import EXAMPLES, Reading, Schedule, existing
+from core.dates.grammar import MONTHS, WEEKDAYS
+from core.dates.when import EXAMPLES, Reading, Schedule, existing
 from core.errors import ConfigError, Refused
 
 SHORTEST = timedelta(minutes=1)

@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 import structlog
 from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
 
-from core.dates.schedule import wall_time
+from core.dates.when import wall_time
 from core.errors import ModelError, StoreError
 from core.guard.fence import fence, neutralise
 from core.guard.scrubber import scrub

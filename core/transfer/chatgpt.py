@@ -1,8 +1,5 @@
-"""ChatGPT's data export (`conversations.json`): of each tree of messages, the path to its current node.
-
-OpenAI publishes no description; the shape is that of exports until 2026 (a mapping of nodes with parent, children and
-message). What the page does not show (system prompts, tools, thoughts) is left out and counted; what was edited away or
-answered anew is left out.
+"""ChatGPT's data export (`conversations.json`), of the shape until 2026: of each tree of messages, the path to its
+current node. What the page does not show (system prompts, tools, thoughts) is counted.
 """
 
 from __future__ import annotations
@@ -11,18 +8,7 @@ from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 from core.store.archive import Skipped, TransferRecord
-from core.transfer.formats import (
-    EMPTY,
-    HIDDEN,
-    SHAPELESS,
-    Choices,
-    Conversation,
-    from_seconds,
-    json_values,
-    listed,
-    mapping,
-    text_of,
-)
+from core.transfer.formats import EMPTY, HIDDEN, Choices, Conversation, from_seconds, items, listed, mapping, text_of
 from core.types import Address, Role
 
 _READERS = ("all", "python")
@@ -34,11 +20,8 @@ _MEDIA = ("image", "audio", "video")
 
 def read(stream: BinaryIO, title: str, choices: Choices) -> Iterator[TransferRecord | Skipped]:
     """Everything in the file; `title` is the file's, for errors."""
-    for _, conversation in json_values(stream, title, {"item"}):
-        if isinstance(mapping(conversation).get("mapping"), dict):
-            yield from _conversation(conversation, choices)
-        else:
-            yield Skipped(reason=SHAPELESS)
+    for conversation in items(stream, title, "mapping", dict):
+        yield from [conversation] if isinstance(conversation, Skipped) else _conversation(conversation, choices)
 
 
 def _conversation(values: dict[str, Any], choices: Choices) -> Iterator[TransferRecord | Skipped]:
@@ -57,7 +40,7 @@ def _conversation(values: dict[str, Any], choices: Choices) -> Iterator[Transfer
         if isinstance(message, dict):
             at = from_seconds(message.get("create_time")) or at
             text = _text(message)
-            role: Role = "user" if _role(message) == "user" else "assistant"
+            role: Role = "user" if mapping(message.get("author")).get("role") == "user" else "assistant"
             message_id = str(message.get("id") or key)
             yield text if isinstance(text, Skipped) else conversation.record(role, text, at, message_id)
 
@@ -73,13 +56,10 @@ def _path(nodes: dict[str, Any], current: Any) -> list[str]:
     return list(path)[::-1]
 
 
-def _role(message: dict[str, Any]) -> object:
-    return mapping(message.get("author")).get("role")
-
-
 def _text(message: dict[str, Any]) -> str | Skipped:
     """What the page shows of a message, or why it does not show it."""
-    role, metadata, content = _role(message), mapping(message.get("metadata")), mapping(message.get("content"))
+    author, metadata, content = (mapping(message.get(key)) for key in ("author", "metadata", "content"))
+    role = author.get("role")
     recipient = str(message.get("recipient") or "all")
     is_shown = (
         role in ("user", "assistant")

@@ -1,8 +1,4 @@
-"""Claude's data export (`conversations.json`): text blocks and the text of attachments.
-
-The shape is that of exports until 2026: conversations with uuid, name and chat_messages, these with sender human or
-assistant, content blocks, attachments with extracted_content, files by name.
-"""
+"""Claude's data export (`conversations.json`), of the shape until 2026: text blocks and the text of attachments."""
 
 from __future__ import annotations
 
@@ -10,32 +6,18 @@ from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 from core.store.archive import Skipped, TransferRecord
-from core.transfer.formats import (
-    HIDDEN,
-    SHAPELESS,
-    Choices,
-    Conversation,
-    from_text,
-    json_values,
-    listed,
-    mapping,
-    text_of,
-)
+from core.transfer.formats import HIDDEN, SHAPELESS, Choices, Conversation, from_text, items, listed, mapping, text_of
 from core.types import Address, Role
 
 LONG = "attachments of which only the beginning was taken"
-
 ATTACHMENT_CHARS = 100_000
 _ROLES: dict[str, Role] = {"human": "user", "user": "user", "assistant": "assistant"}
 
 
 def read(stream: BinaryIO, title: str, choices: Choices) -> Iterator[TransferRecord | Skipped]:
     """Everything in the file; `title` is the file's, for errors."""
-    for _, conversation in json_values(stream, title, {"item"}):
-        if isinstance(mapping(conversation).get("chat_messages"), list):
-            yield from _conversation(conversation, choices)
-        else:
-            yield Skipped(reason=SHAPELESS)
+    for conversation in items(stream, title, "chat_messages", list):
+        yield from [conversation] if isinstance(conversation, Skipped) else _conversation(conversation, choices)
 
 
 def _conversation(values: dict[str, Any], choices: Choices) -> Iterator[TransferRecord | Skipped]:

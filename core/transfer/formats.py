@@ -38,22 +38,16 @@ _CUT_ESCAPE = re.compile(rb"\\(?:x[01]?)?\Z")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choices:
-    """What a file cannot say. `scope`: whose the history is; `zone`: of times without one; `assistants`, `own`: names
-    or ids of senders who are the assistant, and names of those who are the person, compared without case."""
+    """What a file cannot say. `zone`: of times without one; `assistants`, `own`: names or ids of senders who are the
+    assistant, and names of those who are the person."""
 
     scope: Scope = HOME
     zone: tzinfo = UTC
     assistants: frozenset[str] = frozenset()
     own: frozenset[str] = frozenset()
 
-    def is_assistant(self, *names: str) -> bool:
-        return _is_among(self.assistants, names)
 
-    def is_own(self, *names: str) -> bool:
-        return _is_among(self.own, names)
-
-
-def _is_among(known: frozenset[str], names: tuple[str, ...]) -> bool:
+def is_among(known: frozenset[str], *names: str) -> bool:
     return not set(map(str.casefold, known)).isdisjoint(map(str.casefold, names))
 
 
@@ -75,7 +69,7 @@ class Conversation:
             return Skipped(reason=EMPTY)
         if at is None:
             return Skipped(reason=TIMELESS)
-        is_own = role == "user" and sender is not None and self.choices.is_own(sender)
+        is_own = role == "user" and sender is not None and is_among(self.choices.own, sender)
         return TransferRecord(
             session=self.name,
             parent=self.parent,
@@ -266,6 +260,12 @@ def json_values(
         if place == at and event not in ("start_map", "start_array", "map_key"):
             yield at, builder.value
             builder = None
+
+
+def items(stream: BinaryIO, title: str, key: str, kind: type) -> Iterator[dict[str, Any] | Skipped]:
+    """The objects in an array that have a value of this kind under `key`."""
+    for _, value in json_values(stream, title, {"item"}):
+        yield value if isinstance(mapping(value).get(key), kind) else Skipped(reason=SHAPELESS)
 
 
 class _MendedJson:

@@ -17,6 +17,7 @@ from core.transfer.formats import (
     Conversation,
     from_seconds,
     from_text,
+    is_among,
     json_values,
     listed,
     mapping,
@@ -80,7 +81,7 @@ def _record(conversation: Conversation, message: Any, bot: str) -> TransferRecor
     choices = conversation.choices
     at = from_seconds(message.get("date_unixtime")) or from_text(message.get("date"), choices.zone)
     sender, number = str(message.get("from") or _DELETED), str(message.get("from_id", ""))
-    is_assistant = number == bot or choices.is_assistant(sender, number, number.removeprefix("user"))
+    is_assistant = number == bot or is_among(choices.assistants, sender, number, number.removeprefix("user"))
     role: Role = "assistant" if is_assistant else "user"
     return conversation.record(role, _text(message), at, str(message["id"]), sender)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from core.dates.schedule import Reading
+from core.dates.when import Reading
 from core.errors import ToolError
 from core.facts.evidence import EvidenceSearch
 from core.review.review import Review

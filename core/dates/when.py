@@ -9,16 +9,32 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
-from core.dates.scanner import Clock, Span, words
 from core.errors import Refused
 
 DEFAULT_HOUR = 9
 EXAMPLES = "Write it like 'tomorrow at 9 call Ana', 'in 20 minutes tea' or 'every monday at 8:30 stand-up'."
 _DAY = timedelta(days=1)
+PARTS = {"morning": 9, "afternoon": 15, "evening": 19, "night": 20}
+"""The hour meant by a part of the day without a clock time."""
 _YEARS_AHEAD = 8
 """How far a day is looked for: 29 February comes within eight years."""
+
+
+class Span(NamedTuple):
+    months: int = 0
+    days: int = 0
+    seconds: int = 0
+
+
+class Clock(NamedTuple):
+    """A wall time; `is_bare`: an hour that could be of the morning or of the afternoon."""
+
+    hour: int
+    minute: int = 0
+    is_bare: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,8 +64,8 @@ class When:
     """Filled word by word, then asked for its `schedule`.
 
     moment: exactly then. span: "in 20 minutes", or the interval of what `is_repeated`. day: that day and no other.
-    weekdays, month_day, month: what recurs, or the next such day; month_days: several, -1 the last. nth: the n-th such
-    weekday of a month, -1 the last. part: morning, afternoon, evening, night.
+    weekdays, month_days (-1 the last), month: what recurs, or the next such day. nth: the n-th such weekday of a month,
+    -1 the last. part: one of PARTS. said_weekday: named beside a date, with which it should agree.
     """
 
     moment: datetime | None = None
@@ -58,24 +74,22 @@ class When:
     day: date | None = None
     weekdays: tuple[int, ...] = ()
     nth: int | None = None
-    month_day: int | None = None
     month_days: tuple[int, ...] = ()
     month: int | None = None
     clocks: tuple[Clock, ...] = ()
     part: str | None = None
     is_certain: bool = True
     said_weekday: int | None = None
-    """Named beside a date, with which it should agree."""
 
     @property
     def has_day(self) -> bool:
         """Also for a repetition."""
-        return bool(self.day or self.weekdays or self.month_day or self.month_days or self.span or self.nth)
+        return bool(self.day or self.weekdays or self.month_days or self.span or self.nth)
 
     @property
     def is_plain_interval(self) -> bool:
         """Whether it repeats, and on which day is not said yet."""
-        return self.is_repeated and self.span is not None and not (self.weekdays or self.month_day or self.month_days)
+        return self.is_repeated and self.span is not None and not (self.weekdays or self.month_days)
 
     @property
     def has_clock(self) -> bool:
@@ -105,7 +119,7 @@ class When:
 
     def _clock(self) -> Clock:
         if not self.clocks:
-            return Clock(words()["parts"].get(self.part, DEFAULT_HOUR))
+            return Clock(PARTS.get(self.part or "", DEFAULT_HOUR))
         hour, minute, _ = self.clocks[0]
         if not self.part or not 1 <= hour <= 12:
             return self.clocks[0]
@@ -156,7 +170,7 @@ class When:
             return [today + ahead * _DAY, today + (ahead + 7) * _DAY]
         months = [self.month] if self.month else range(1, 13)
         days = (
-            calendar_day(year, month, self.month_day or 1)
+            calendar_day(year, month, self.month_days[0] if self.month_days else 1)
             for year in range(today.year, today.year + _YEARS_AHEAD + 1)
             for month in months
         )
@@ -181,7 +195,7 @@ class When:
         if seconds and not months:
             return self._by_seconds(days * 86400 + seconds, here)
         clock = self._plain_clock()
-        if months or self.month_day or self.month_days or self.nth:
+        if months or self.month_days or self.nth:
             return f"{self._times(*clock)} {self._month_fields(months or (12 if self.month else 1), here)}"
         return self._by_days(days, clock, here)
 
@@ -223,7 +237,7 @@ class When:
 
     def _day_field(self, here: datetime) -> str:
         """Days of the month; the last one stands for one that not every month has."""
-        days = self.month_days or ((self.month_day,) if self.month_day else ())
+        days = self.month_days
         is_safe = bool(days) and (bool(self.month) or max(days) <= 28)
         self.is_certain = self.is_certain and is_safe
         is_short = self.month is None
