@@ -21,7 +21,7 @@ from core.search.results import MATCHES_SHOWN, MESSAGES_MAX, page_of, within
 from core.store.engine import Connection
 from core.store.query import DEFAULT_ROLES, MessageMatch, SearchPlan, SearchQuery, SearchResults
 from core.store.sqlite import chunk_index, index_maintenance, text_index
-from core.store.sqlite.database import Database
+from core.store.sqlite.database import ROOM_WAIT_S, Database
 from core.store.sqlite.passages import Passages
 from core.store.sqlite.text_index import TextIndex
 from core.text.terms import marks_of, query_terms
@@ -132,6 +132,8 @@ class Recall:
                 chunk_index.latest(connection),
             )
         )
+        if not await self._database.has_room(0):
+            return False
         if is_stale or is_behind:
             step = index_maintenance.rebuild if is_stale else chunk_index.advance
             await self._worked(lambda connection: step(connection, TEND_MESSAGES))
@@ -153,6 +155,7 @@ class Recall:
         total = 0
         while step := await self._database.write(index_maintenance.rebuild):
             total += step
+            await self._database.has_room(ROOM_WAIT_S)
         return total
 
     async def _worked(self, work: Callable[[Any], int]) -> int:

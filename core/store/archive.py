@@ -12,20 +12,21 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache, partial
-from itertools import count, islice
+from itertools import count
 from typing import NamedTuple
 
-from core.errors import HistoryError
+from core.errors import HistoryError, StoreError
 from core.store import rows, sessions
 from core.store.engine import Connection
 from core.store.rows import scope_parameter, visible
 from core.store.sqlite import index_maintenance
-from core.store.sqlite.database import Database
+from core.store.sqlite.database import ROOM_WAIT_S, Database
 from core.store.sqlite.index_maintenance import indexed_at_once, write_text
 from core.types import Address, Message, MessageKind, Origin, Role, Scope, Session
 
-BATCH_LINES = 500
-"""Of one transaction, which takes some 30 ms with messages of usual length."""
+BATCH_LINES, BATCH_CHARS = 500, 500_000
+"""Of one transaction, which takes some 30 ms and puts 2 MB into the log with messages of usual length."""
+HELD_UP = "Another program has been reading {path} for over a minute, so its log would grow. Close it and import again."
 PROGRESS_LINES = 1000
 REASONS = 100  # refused lines that are reported with their reason
 PAGE_MESSAGES = 500
@@ -150,12 +151,13 @@ class Archive:
         """
         report = ImportReport()
         lines = _counted(records, report, progress)
-        following = list(islice(lines, BATCH_LINES))
+        following = _batch(lines)
         while batch := following:
+            await self._wait_for_room()
             # The next lines are read while these are written.
             writing = asyncio.create_task(write_text(self._database, partial(_store, lines=batch)))
             await asyncio.sleep(0)
-            following = list(islice(lines, BATCH_LINES))
+            following = _batch(lines)
             taken = await writing
             report.sessions.update(taken)
             report.taken += taken.total()
@@ -163,9 +165,13 @@ class Archive:
             # At 64 segments FTS5 would merge them all in one long step.
             if next(self._batches) % 32 == 0:
                 while await self._database.write(partial(index_maintenance.merge, pages=200)):
-                    pass
+                    await self._wait_for_room()
         progress(report.lines)
         return report
+
+    async def _wait_for_room(self) -> None:
+        if not await self._database.has_room(ROOM_WAIT_S):
+            raise StoreError(HELD_UP.format(path=self._database.path))
 
     async def export(self, scopes: frozenset[Scope]) -> AsyncIterator[TransferRecord]:
         """Every message of these scopes, oldest session first."""
@@ -196,6 +202,16 @@ def _counted(
                 progress(report.lines)
     except HistoryError as error:
         report.broken = str(error)
+
+
+def _batch(lines: Iterator[TransferRecord]) -> list[TransferRecord]:
+    batch, chars = list[TransferRecord](), 0
+    for line in lines:
+        batch.append(line)
+        chars += len(line.text)
+        if len(batch) == BATCH_LINES or chars > BATCH_CHARS:
+            break
+    return batch
 
 
 def _store_name(connection: Connection) -> str:

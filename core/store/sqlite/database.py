@@ -28,6 +28,12 @@ from core.types import Account, Address, ErasureEpoch, Scope
 
 BUSY_TIMEOUT_MS = 10_000
 READERS = 2
+LOG_BYTES, LOG_FULL_BYTES = 8_000_000, 12_000_000
+"""From the first size on, a log that somebody reads from is emptied on the way; at the second who writes much waits."""
+LOG_STEP_BYTES = 1_000_000
+LOG_PATIENCE_MS = 200
+"""Short reads of another program, one behind the other, are over by then."""
+ROOM_WAIT_S = 60.0
 GLANCE_S = 0.002
 """The longest a glance may hold the event loop, ten times what it takes; then a reader does the work."""
 _DAMAGED = "{path} is damaged ({text}). Run `mneme check`, or restore a backup."
@@ -52,6 +58,8 @@ class Database:
         self, path: Path, writer: aiosqlite.Connection, readers: list[aiosqlite.Connection], near: sqlite3.Connection
     ) -> None:
         self.path = path
+        self._log_path = path.with_name(f"{path.name}-wal")
+        self._log_kept_bytes = 0  # what a reader kept from being emptied
         self._writer = writer
         self._near = near
         # Last in, first out: the reader used last has its pages in memory.
@@ -89,8 +97,35 @@ class Database:
             check(connection, epoch)
             return work(connection)
 
+        def written(connection: sqlite3.Connection) -> T:
+            result = _transact(connection, "BEGIN IMMEDIATE", whole)
+            log_bytes = self._log_bytes()
+            if log_bytes > max(LOG_BYTES, self._log_kept_bytes + LOG_STEP_BYTES):
+                self._log_kept_bytes = log_bytes
+                # What was written is safe, whatever becomes of this.
+                with contextlib.suppress(sqlite3.DatabaseError):
+                    self._log_kept_bytes = 0 if _empty_log(connection, LOG_PATIENCE_MS) else log_bytes
+            return result
+
         with _translated(self.path):
-            return await _run(self._writer, lambda connection: _transact(connection, "BEGIN IMMEDIATE", whole))
+            return await _run(self._writer, written)
+
+    async def has_room(self, wait_s: float) -> bool:
+        """For who writes much, between two transactions: waits while another program's reader keeps the log from being
+        emptied, and others may write; False when it does so for longer than `wait_s`."""
+        until = time.monotonic() + wait_s
+        while self._log_bytes() > LOG_FULL_BYTES:
+            if await self.checkpoint(LOG_PATIENCE_MS):
+                break
+            if time.monotonic() > until:
+                return False
+            await asyncio.sleep(LOG_PATIENCE_MS / 1000)
+        return True
+
+    def _log_bytes(self) -> int:
+        with contextlib.suppress(OSError):
+            return self._log_path.stat().st_size
+        return 0
 
     async def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
         reader = await self._readers.get()
@@ -126,15 +161,8 @@ class Database:
         """Writes the log back into the file and truncates it, while nobody can write; False when a reader held a part
         of it for longer than `patience_ms`."""
 
-        def work(connection: sqlite3.Connection) -> bool:
-            connection.execute(f"PRAGMA busy_timeout = {int(patience_ms)}")
-            try:
-                return not connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
-            finally:
-                connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
-
         with _translated(self.path):
-            return await _run(self._writer, work)
+            return await _run(self._writer, lambda connection: _empty_log(connection, patience_ms))
 
     async def data_version(self) -> int:
         """A number that changes when another process has written."""
@@ -203,6 +231,14 @@ def _transact(connection: sqlite3.Connection, begin: str, work: Callable[[sqlite
             connection.execute("ROLLBACK")
         raise
     return result
+
+
+def _empty_log(connection: sqlite3.Connection, patience_ms: int) -> bool:
+    connection.execute(f"PRAGMA busy_timeout = {int(patience_ms)}")
+    try:
+        return not connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+    finally:
+        connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
 
 
 def _migrate(connection: sqlite3.Connection, path: Path) -> None:
