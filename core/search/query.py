@@ -6,9 +6,8 @@ Words (all of them), ``OR``, ``NOT`` or a leading ``-``, ``"a phrase"``, ``prefi
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import chain, islice, product
+from collections.abc import Iterable
+from itertools import chain, islice
 
 from core.store.query import Clause, Phrase, Route, SearchPlan
 from core.text.cjk import apart, asked_terms
@@ -28,34 +27,12 @@ _PLAIN = re.compile(rf"['’(]*{WORD.pattern}(?:['’-]{WORD.pattern})*['’).,;
 _TOKEN = re.compile(r'(-?)"([^"]*)"(\*?)|([^\s"]+)')
 
 
-@dataclass(frozen=True, slots=True)
-class _Term:
-    """A quoted or bare term, cut into parts that each belong to one route. All of them have to match."""
-
-    parts: tuple[tuple[Route, Phrase], ...]
-    marks: tuple[str, ...]
-    is_excluded: bool
-
-
 def parse(text: str) -> SearchPlan:
-    """The plan of a query; `is_typed` is False where there are only words to leave out, or none at all."""
-    alternatives = _alternatives(clean(text))
-    asked = [terms for terms in alternatives if not all(term.is_excluded for term in terms)]
-    if not asked:
-        return SearchPlan(is_typed=False)
-    wanted = [term for terms in asked for term in terms if not term.is_excluded]
-    return SearchPlan(
-        alternatives=tuple(map(_clauses, islice(_split(asked), LIMIT_TERMS))),
-        ranking=_ranking(part for term in wanted for part in term.parts),
-        terms=_unique(mark for term in wanted for mark in term.marks),
-    )
-
-
-def _alternatives(text: str) -> list[list[_Term]]:
-    alternatives: list[list[_Term]] = [[]]
+    """The plan of a query; empty where there are only words to leave out, or none at all."""
+    alternatives: list[list[Clause]] = [[]]
     is_excluded = False
     count = 0
-    for token in _TOKEN.finditer(text):
+    for token in _TOKEN.finditer(clean(text)):
         bare = token[4]
         if bare == "OR":
             alternatives.append([])
@@ -64,14 +41,14 @@ def _alternatives(text: str) -> list[list[_Term]]:
             is_excluded = bare == "NOT"
             continue
         if bare is None:
-            term = _term(token[2], is_excluded or bool(token[1]), bool(token[3]))
+            clause = _clause(token[2], is_excluded or bool(token[1]), bool(token[3]))
         else:
-            term = _bare(bare, is_excluded)
+            clause = _bare(bare, is_excluded)
         is_excluded = False
-        if term is not None and count < LIMIT_TERMS and term not in alternatives[-1]:
-            count += max(1, sum(len(mark.split()) for mark in term.marks))
-            alternatives[-1].append(term)
-    return alternatives
+        if clause is not None and count < LIMIT_TERMS and clause not in alternatives[-1]:
+            count += max(1, sum(len(mark.split()) for mark in clause.marks))
+            alternatives[-1].append(clause)
+    return SearchPlan(tuple(tuple(one) for one in alternatives if not all(clause.is_excluded for clause in one)))
 
 
 def any_of(text: str) -> SearchPlan:
@@ -84,18 +61,12 @@ def any_of(text: str) -> SearchPlan:
     asked = apart(list(chain.from_iterable(map(asked_terms, runs))))
     if not asked and not words and not symbols:
         asked, words = runs, [] if runs else typed
-    words = list(_unique(words))[:LIMIT_TERMS]
-    run_pairs = list(chain.from_iterable(pairs_of(term) or [term] for term in asked))
-    pairs = _unique([*run_pairs, *map(symbol_token, symbols)])[:LIMIT_TERMS]
-    spoken = _unique([*words, *signed_terms(spaced)])[:LIMIT_TERMS]
-    return SearchPlan(
-        ranking=_ranking(
-            [*(("words", Phrase((word,))) for word in spoken), *(("pairs", Phrase((pair,))) for pair in pairs)]
-        ),
-        terms=_unique([*words, *[*run_pairs, *symbols][:LIMIT_TERMS]]),
-        is_typed=False,
-        is_loose=True,
-    )
+    spoken = list(dict.fromkeys([*words, *signed_terms(spaced)]))[:LIMIT_TERMS]
+    clauses = [Clause((("words", Phrase((word,))),), (word,) if word in words else ()) for word in spoken]
+    pairs = chain.from_iterable(pairs_of(term) or [term] for term in asked)
+    shown = {**{pair: pair for pair in pairs}, **{symbol_token(symbol): symbol for symbol in symbols}}
+    clauses += [Clause((("pairs", Phrase((one,))),), (mark,)) for one, mark in islice(shown.items(), LIMIT_TERMS)]
+    return SearchPlan(tuple((clause,) for clause in clauses))
 
 
 def _of_kind(cut: Iterable[tuple[str, str]], wanted: str) -> list[str]:
@@ -103,18 +74,14 @@ def _of_kind(cut: Iterable[tuple[str, str]], wanted: str) -> list[str]:
 
 
 def inflected(text: str) -> SearchPlan:
-    """`parse`, but plain words match in any of their forms; `terms` has the forms of a word with bars between."""
+    """`parse`, but plain words match in any of their forms; the marks are the forms of a word with bars between."""
     plan, typed = parse(text), clean(text)
     words = typed.split()
-    routes = [clause.route for clauses in plan.alternatives for clause in clauses]
-    if _OPERATOR.search(typed) or routes != ["words"] or list(plan.terms) != words:
+    is_plain = all(route == "words" for clause in plan.wanted for route, _ in clause.parts)
+    if not words or _OPERATOR.search(typed) or not is_plain or list(plan.terms) != words:
         return plan
-    phrases = tuple(Phrase(forms_of(bare(word))) for word in words)
-    return SearchPlan(
-        alternatives=((Clause("words", phrases),),),
-        ranking=(("words", phrases),),
-        terms=tuple("|".join(phrase.texts) for phrase in phrases),
-    )
+    forms = [forms_of(bare(word)) for word in words]
+    return SearchPlan((tuple(Clause((("words", Phrase(one)),), ("|".join(one),)) for one in forms),))
 
 
 def asked_for(text: str) -> str:
@@ -156,14 +123,14 @@ def route(kind: str, part: str) -> Route:
     return "trigram" if kind == "run" and len(part) >= 3 else "pairs"
 
 
-def _bare(text: str, is_excluded: bool) -> _Term | None:
+def _bare(text: str, is_excluded: bool) -> Clause | None:
     if text.startswith("-") and not text.startswith("--"):
         is_excluded, text = True, text[1:]
     is_prefix = text.endswith("*") and not text.startswith("*")
-    return _term(text.rstrip("*") if is_prefix else text, is_excluded, is_prefix)
+    return _clause(text.rstrip("*") if is_prefix else text, is_excluded, is_prefix)
 
 
-def _term(text: str, is_excluded: bool, is_prefix: bool) -> _Term | None:
+def _clause(text: str, is_excluded: bool, is_prefix: bool) -> Clause | None:
     parts: list[tuple[Route, Phrase]] = []
     marks: list[str] = []
     cut = pieces(text)
@@ -179,7 +146,7 @@ def _term(text: str, is_excluded: bool, is_prefix: bool) -> _Term | None:
             texts = [part] if chosen == "trigram" else (pairs_of(part) or [part])
             parts += [(chosen, Phrase((one if kind == "run" else symbol_token(one),))) for one in texts]
             marks.append(part)
-    return _Term(tuple(dict.fromkeys(parts)), tuple(marks), is_excluded) if parts else None
+    return Clause(tuple(dict.fromkeys(parts)), tuple(marks), is_excluded) if parts else None
 
 
 def _word(part: str, is_excluded: bool) -> tuple[str, ...]:
@@ -198,33 +165,3 @@ def _head(part: str) -> str:
     end = words[-1].end()
     blank = _BLANK.search(part, end, end + 64)
     return part[: end if blank is None else blank.start()]
-
-
-def _split(alternatives: Iterable[Sequence[_Term]]) -> Iterator[Sequence[_Term]]:
-    """Excluded terms by route: where ``修改redis`` is not, there is either no 修改 or no redis."""
-    for terms in alternatives:
-        yield from product(*([term] if not term.is_excluded else _by_route(term) for term in terms))
-
-
-def _by_route(term: _Term) -> list[_Term]:
-    routes = dict.fromkeys(path for path, _ in term.parts)
-    return [replace(term, parts=tuple(part for part in term.parts if part[0] == path)) for path in routes]
-
-
-def _clauses(terms: Sequence[_Term]) -> tuple[Clause, ...]:
-    wanted = _ranking(part for term in terms if not term.is_excluded for part in term.parts)
-    return (
-        *(Clause(path, phrases) for path, phrases in wanted),
-        *(Clause(path, phrases, True) for term in terms if term.is_excluded for path, phrases in _ranking(term.parts)),
-    )
-
-
-def _ranking(parts: Iterable[tuple[Route, Phrase]]) -> tuple[tuple[Route, tuple[Phrase, ...]], ...]:
-    by_route: dict[Route, dict[Phrase, None]] = {}
-    for path, phrase in parts:
-        by_route.setdefault(path, {})[phrase] = None
-    return tuple((path, tuple(phrases)) for path, phrases in by_route.items())
-
-
-def _unique(texts: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(texts))

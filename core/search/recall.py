@@ -19,7 +19,7 @@ from core.search.candidates import any_words
 from core.search.query import any_of, asked_for, is_question, parse
 from core.search.results import MATCHES_SHOWN, MESSAGES_MAX, page_of, within
 from core.store.engine import Connection
-from core.store.query import DEFAULT_ROLES, MessageMatch, SearchPlan, SearchQuery, SearchResults
+from core.store.query import DEFAULT_ROLES, MessageMatch, SearchQuery, SearchResults
 from core.store.sqlite import chunk_index, index_maintenance, text_index
 from core.store.sqlite.database import ROOM_WAIT_S, Database
 from core.store.sqlite.passages import Passages
@@ -86,7 +86,7 @@ class Recall:
         if query.page > 1:
             return rendering.PAGE_EMPTY.format(page=query.page)
         wider = await self._found(replace(everywhere, limit=1)) if is_limited else found
-        is_typed = parse(query.text).is_typed and not is_question(query.text)
+        is_typed = bool(parse(query.text).alternatives) and not is_question(query.text)
         words = any_of(asked_for(query.text)).terms
         return rendering.nothing(words, is_typed=is_typed, is_limited=is_limited, is_wider=bool(wider.sessions))
 
@@ -181,27 +181,28 @@ def _discovered(connection: Connection, query: SearchQuery, may_wait: bool) -> S
     plan, is_asked = parse(query.text), is_question(query.text)
     index, passages = TextIndex(connection, query), Passages(connection, query)
     if not is_asked and (typed := _enough(index.find(plan), query)):
-        return results.discovery(passages, query, typed, plan)
+        return results.discovery(passages, query, typed, plan.terms)
     if may_wait and chunk_index.is_behind(connection, text_index.TAIL_MESSAGES):
         return None
-    note = None if is_asked else rendering.LOOSE if plan.is_typed else rendering.UNTYPED
+    note = None if is_asked else rendering.LOOSE if plan.alternatives else rendering.UNTYPED
     found = any_words(index, replace(query, text=asked_for(query.text)))
     plan = any_of(found.text)
-    if not plan.ranking:
-        return results.discovery(passages, query, [], plan, rendering.WORDLESS)
+    if not plan.alternatives:
+        return results.discovery(passages, query, [], (), rendering.WORDLESS)
+    marks = plan.terms
     if matches := found.matches:
-        plan = replace(plan, terms=(*plan.terms, *marks_of(query_terms(found.text))))
+        marks += tuple(marks_of(query_terms(found.text)))
     else:
         matches = _enough(index.find(plan), query)
     note = rendering.joined([note, rendering.respelled(found.corrected)]) if matches else None
-    return results.discovery(passages, query, matches, plan, note, found.scores)
+    return results.discovery(passages, query, matches, marks, note, found.scores)
 
 
 def _latest(connection: Connection, query: SearchQuery) -> SearchResults:
     """The newest messages that pass the filters, where there are no words to search for."""
     most = max(MATCHES_SHOWN, min(query.messages, MESSAGES_MAX))
     found = _enough(TextIndex(connection, query).latest(most), query)
-    return results.discovery(Passages(connection, query), query, found, SearchPlan())
+    return results.discovery(Passages(connection, query), query, found, ())
 
 
 def _enough(found: Iterator[MessageMatch], query: SearchQuery) -> list[MessageMatch]:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from core.search.rendering import CLOSE, CUT, LAST_PAGE, MARKED, OPEN, joined
-from core.store.query import FoundSession, Hit, MessageMatch, SearchPlan, SearchQuery, SearchResults, ShownMessage
+from core.store.query import FoundSession, Hit, MessageMatch, SearchQuery, SearchResults, ShownMessage
 from core.store.rows import moment
 from core.store.sqlite.passages import BROWSE_MAX, Passages
 from core.text.normalize import LETTER, is_unspaced, plain
@@ -31,11 +31,11 @@ def discovery(
     passages: Passages,
     query: SearchQuery,
     found: list[MessageMatch],
-    plan: SearchPlan,
+    marks: Sequence[str],
     note: str | None = None,
     scores: Mapping[int, float] | None = None,
 ) -> SearchResults:
-    """The best sessions and the flat list of messages, with texts; `scores` order the lineages where given."""
+    """The best sessions and the flat list of messages, with `marks` in the texts; `scores` order the lineages."""
     scores = scores or {}
     ordered = _by_lineage(found, scores)
     page = page_of(query)
@@ -43,7 +43,7 @@ def discovery(
     flat = found[: max(0, min(query.messages, MESSAGES_MAX))]
     scored = {match.message_id: match.score for match in [*flat, *(match for group in best for match in group)]}
     messages, sessions = passages.matching(scored, {group[0].session_id for group in best})
-    marker = Highlighter(plan.terms)
+    marker = Highlighter(marks)
     hits = {fields[0]: _hit(session_id, fields, scored[fields[0]], marker) for session_id, fields in messages}
     has_more = len(ordered) > page.stop
     return SearchResults(

@@ -29,27 +29,28 @@ class Phrase(NamedTuple):
 
 
 class Clause(NamedTuple):
-    """What one index is asked for: all of the phrases, or, if `is_excluded`, nothing that has all of them."""
+    """A message has all of the parts, each by the index of its route, or, if `is_excluded`, not all of them. marks:
+    what to mark in a text, folded; ``ferr*`` is a prefix, a blank stands between the words of a phrase."""
 
-    route: Route
-    phrases: tuple[Phrase, ...]
+    parts: tuple[tuple[Route, Phrase], ...]
+    marks: tuple[str, ...] = ()
     is_excluded: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SearchPlan:
-    """A message is found when all clauses of one alternative hold, or, if the plan `is_loose`, any phrase of `ranking`.
-
-    ranking: by route, all wanted phrases; the sum of their scores orders what was found. terms: what to mark in a text,
-    folded; ``ferr*`` is a prefix, a blank stands between the words of a phrase. is_typed: the query was taken as it was
-    typed.
-    """
+class SearchPlan(NamedTuple):
+    """A message is found when all clauses of one alternative hold, and ranked by the phrases wanted that it has. Without
+    an alternative there is nothing to search for."""
 
     alternatives: tuple[tuple[Clause, ...], ...] = ()
-    ranking: tuple[tuple[Route, tuple[Phrase, ...]], ...] = ()
-    terms: tuple[str, ...] = ()
-    is_typed: bool = True
-    is_loose: bool = False
+
+    @property
+    def wanted(self) -> list[Clause]:
+        return [clause for clauses in self.alternatives for clause in clauses if not clause.is_excluded]
+
+    @property
+    def terms(self) -> tuple[str, ...]:
+        """What to mark in a text."""
+        return tuple(dict.fromkeys(mark for clause in self.wanted for mark in clause.marks))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

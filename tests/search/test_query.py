@@ -67,15 +67,15 @@ def indexes() -> Iterator[sqlite3.Connection]:
 
 
 def _ask(connection: sqlite3.Connection, plan: SearchPlan) -> None:
-    clauses = [clause for clauses in plan.alternatives for clause in clauses]
-    for clause in [*clauses, *(Clause(*ranked) for ranked in plan.ranking)]:
-        found = single_expression(SearchPlan(alternatives=((clause._replace(is_excluded=False),),)))
-        assert found is not None
-        path, expression = found
-        table = TABLES[path]
-        connection.execute(
-            f"SELECT rowid FROM {table} WHERE {table} MATCH ?", (f"{{text tools}} : ({expression})",)
-        ).fetchall()
+    for clause in (clause for clauses in plan.alternatives for clause in clauses):
+        for part in clause.parts:
+            found = single_expression(SearchPlan(((Clause((part,)),),)))
+            assert found is not None
+            path, expression = found
+            table = TABLES[path]
+            connection.execute(
+                f"SELECT rowid FROM {table} WHERE {table} MATCH ?", (f"{{text tools}} : ({expression})",)
+            ).fetchall()
 
 
 @settings(max_examples=200, deadline=None)
@@ -111,7 +111,7 @@ def test_operators_without_operands_are_harmless() -> None:
         single_expression(parse("OR ferry OR")) == single_expression(parse("AND ferry NOT")) == ("words", '("ferry")')
     )
     for text in ("OR", "NOT", "AND OR", '"', "*", "-", "%", "+++", "", " ", "-ferry", "NOT ferry"):
-        assert not parse(text).is_typed
+        assert not parse(text).alternatives
 
 
 def test_an_operator_in_lower_case_is_a_word() -> None:
@@ -140,9 +140,10 @@ def test_mixed_scripts_are_taken_apart() -> None:
     assert single_expression(plan) is None
     assert plan.alternatives == (
         (
-            Clause("pairs", (Phrase(("修改",)),)),
-            Clause("words", (Phrase(("youer",)),)),
-            Clause("trigram", (Phrase(("服务端",)),)),
+            Clause(
+                (("pairs", Phrase(("修改",))), ("words", Phrase(("youer",))), ("trigram", Phrase(("服务端",)))),
+                marks=("修改", "youer", "服务端"),
+            ),
         ),
     )
     assert plan.terms == ("修改", "youer", "服务端")
@@ -154,14 +155,14 @@ def test_full_width_is_folded() -> None:
 
 
 def test_any_of_drops_stopwords_unless_nothing_is_left() -> None:
-    assert single_expression(any_of("What did we decide about the ferry?")) == ("words", '"decide" OR "ferry"')
-    assert single_expression(any_of("who are you")) == ("words", '"who" OR "are" OR "you"')
-    assert single_expression(any_of("who are 你们")) == ("pairs", '"你们"')
-    assert single_expression(any_of("服务端的缓存")) == ("pairs", '"服务" OR "务端" OR "缓存"')
+    assert single_expression(any_of("What did we decide about the ferry?")) == ("words", '("decide") OR ("ferry")')
+    assert single_expression(any_of("who are you")) == ("words", '("who") OR ("are") OR ("you")')
+    assert single_expression(any_of("who are 你们")) == ("pairs", '("你们")')
+    assert single_expression(any_of("服务端的缓存")) == ("pairs", '("服务") OR ("务端") OR ("缓存")')
 
 
 def test_many_terms_are_bounded() -> None:
-    assert len(parse(" ".join(f"w{n}" for n in range(1000))).ranking[0][1]) == LIMIT_TERMS
+    assert len(parse(" ".join(f"w{n}" for n in range(1000))).alternatives[0]) == LIMIT_TERMS
 
 
 def test_clean_takes_out_what_sqlite_cannot_take() -> None:

@@ -15,6 +15,7 @@ from core.store.engine import Connection
 from core.store.query import (
     DEFAULT_ROLES,
     CandidateMessage,
+    Clause,
     MessageMatch,
     Phrase,
     Route,
@@ -88,7 +89,7 @@ class TextIndex:
 
     def find(self, plan: SearchPlan) -> Iterator[MessageMatch]:
         """The messages of a plan, best first, lazily."""
-        if not plan.ranking:
+        if not plan.alternatives:
             return
         own = self._few_scopes()
         if (single := single_expression(plan)) is not None:
@@ -268,20 +269,27 @@ class TextIndex:
 
     def _mixed(self, plan: SearchPlan, parameters: dict[str, Any], own: Sequence[int]) -> str:
         """Several indexes: the sum of their ranks, as far as one of the alternatives holds."""
-        ranked = []
-        for number, (route, phrases) in enumerate(plan.ranking):
-            parameters[f"ranking_{number}"] = _within(route, " OR ".join(map(_phrase, phrases)), own)
-            table = _TABLES[route]
-            ranked.append(f"SELECT rowid AS id, rank AS score FROM {table} WHERE {table} MATCH :ranking_{number}")
+
+        def matching(route: Route, expression: str) -> str:
+            name, table = f"match_{len(parameters)}", _TABLES[route]
+            parameters[name] = _within(route, expression, own)
+            return f"FROM {table} WHERE {table} MATCH :{name}"
+
+        def having(clauses: Iterable[Clause]) -> str:
+            found = (matching(route, " AND ".join(phrases)) for route, phrases in _by_route(clauses).items())
+            return " AND ".join(f"id IN (SELECT rowid {one})" for one in found)
+
+        ranked = [
+            f"SELECT rowid AS id, rank AS score {matching(route, ' OR '.join(phrases))}"
+            for route, phrases in _by_route(plan.wanted).items()
+        ]
         held = []
-        for number, clauses in enumerate(() if plan.is_loose else plan.alternatives):
-            parts = []
-            for index, (route, phrases, is_excluded) in enumerate(clauses):
-                name, table = f"clause_{number}_{index}", _TABLES[route]
-                parameters[name] = _within(route, _all_of(phrases), own)
-                matching = f"SELECT rowid FROM {table} WHERE {table} MATCH :{name}"
-                parts.append(f"id {'NOT IN' if is_excluded else 'IN'} ({matching})")
-            held.append(f"({' AND '.join(parts)})")
+        # Where each alternative is one phrase, whatever is ranked holds.
+        if any(len(clauses) > 1 or len(clauses[0].parts) > 1 for clauses in plan.alternatives):
+            for clauses in plan.alternatives:
+                wanted = having(clause for clause in clauses if not clause.is_excluded)
+                unwanted = [f" AND NOT ({having([clause])})" for clause in clauses if clause.is_excluded]
+                held.append(f"({wanted}{''.join(unwanted)})")
         return f"""
             WITH hits (rowid, score) AS (
                 SELECT id, -SUM(score) FROM ({" UNION ALL ".join(ranked)})
@@ -377,19 +385,29 @@ def _asker(query: SearchQuery) -> dict[str, Any]:
 
 def single_expression(plan: SearchPlan) -> tuple[Route, str] | None:
     """The one FTS5 expression that says all of a plan, where one index can answer alone."""
-    routes = {clause.route for clauses in plan.alternatives for clause in clauses} or {path for path, _ in plan.ranking}
+    routes = _by_route(clause for clauses in plan.alternatives for clause in clauses)
     if len(routes) > 1:
         return None
-    whole = [_phrase(phrase) for _, phrases in plan.ranking for phrase in phrases if plan.is_loose]
+    whole = []
     for clauses in plan.alternatives:
-        wanted = " AND ".join(_all_of(clause.phrases) for clause in clauses if not clause.is_excluded)
-        unwanted = " OR ".join(f"({_all_of(clause.phrases)})" for clause in clauses if clause.is_excluded)
-        whole.append(f"(({wanted}) NOT ({unwanted}))" if unwanted else f"({wanted})")
-    return routes.pop(), " OR ".join(whole)
+        expression = f"({_all_of(clause for clause in clauses if not clause.is_excluded)})"
+        if unwanted := " OR ".join(f"({_all_of([clause])})" for clause in clauses if clause.is_excluded):
+            expression = f"({expression} NOT ({unwanted}))"
+        whole.append(expression)
+    return next(iter(routes)), " OR ".join(whole)
 
 
-def _all_of(phrases: Iterable[Phrase]) -> str:
-    return " AND ".join(map(_phrase, phrases))
+def _all_of(clauses: Iterable[Clause]) -> str:
+    return " AND ".join(phrase for phrases in _by_route(clauses).values() for phrase in phrases)
+
+
+def _by_route(clauses: Iterable[Clause]) -> dict[Route, dict[str, None]]:
+    """The phrases of clauses as FTS5 has them, by the index that is asked for them."""
+    found: dict[Route, dict[str, None]] = {}
+    for clause in clauses:
+        for route, phrase in clause.parts:
+            found.setdefault(route, {})[_phrase(phrase)] = None
+    return found
 
 
 def _phrase(phrase: Phrase) -> str:
