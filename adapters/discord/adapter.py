@@ -20,6 +20,7 @@ from adapters.discord.client import UNREACHABLE, UNREADABLE, DiscordClient, reas
 from adapters.discord.commands import announce
 from adapters.discord.events import DiscordEvents
 from adapters.discord.normalize import PLATFORM
+from adapters.poll_lock import PollLock
 from core.errors import ConfigError, DeliveryError
 from core.ports import Clock, Reply, Sink
 from core.types import Address, CommandSpec
@@ -27,6 +28,7 @@ from core.types import Address, CommandSpec
 if TYPE_CHECKING:
     from core.store.inbox import Inbox
 
+API_URL = "https://discord.com"
 API_PATH = "/api/v10"
 PAUSE_S = 4.0
 PAUSE_MOST_S = 300.0
@@ -83,6 +85,7 @@ class Discord:
         self._api_url = api_url
         self._gateway_url = gateway_url
         self._has_message_content = has_message_content
+        self._lock = PollLock(PLATFORM, api_url or API_URL, self._token)
         self.events = DiscordEvents(self._sending, inbox, clock, limit_chars)
         self._login = asyncio.Lock()
         self._client: DiscordClient | None = None
@@ -94,10 +97,11 @@ class Discord:
         return self._failure if self._client is None else self._client.problem
 
     async def open(self) -> None:
-        """Raises ConfigError when the token or an address is refused. Discord out of reach is no reason to fail:
-        `listen` waits."""
+        """Raises ConfigError when the token or an address is refused, or another process has the token. Discord out of
+        reach is no reason to fail: `listen` waits."""
         _quiet_logs()
         redirect(self._api_url, self._gateway_url)
+        self._lock.acquire()
         try:
             await self._ready()
         except DeliveryError as error:
@@ -139,6 +143,7 @@ class Discord:
         if self._client is not None:
             await self._client.close()
             self._client = None
+        self._lock.release()
 
     async def _ready(self) -> DiscordClient:
         """A client that is logged in. Raises DeliveryError when Discord is out of reach, ConfigError when refused."""

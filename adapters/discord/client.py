@@ -76,10 +76,9 @@ class DiscordClient(discord.Client):
         if connection is None or not connection.open or connection is not self._proven:
             return self.failure
         beat = connection._keep_alive
-        if beat is None or beat._last_send <= beat._last_ack:
+        if beat is None or time.perf_counter() - beat._last_ack < (beat.interval or 0.0) + ACKNOWLEDGED_WITHIN_S:
             return ""
-        is_late = time.perf_counter() - beat._last_send > ACKNOWLEDGED_WITHIN_S
-        return "Discord does not acknowledge the heartbeat" if is_late else ""
+        return "Discord does not acknowledge the heartbeat"
 
     async def before_identify_hook(self, shard_id: int | None, *, initial: bool = False) -> None:
         if not initial:
@@ -152,6 +151,8 @@ def reason(error: BaseException | None) -> str:
             return "the name of Discord's server cannot be resolved"
         case aiohttp.ClientConnectorError():
             return f"the network does not reach {error.host}:{error.port} ({error.strerror})"
+        case discord.gateway.ReconnectWebSocket():
+            return "the connection broke"
         case TimeoutError():
             return "Discord does not answer in time"
         case _:

@@ -84,7 +84,7 @@ async def test_on_discord(home: Path) -> None:
         channel = await api.channel("general")
         async with (
             open_gateway(home, ScriptedModel(says("A heron told me so.")), _room(channel, "discord")) as harness,
-            serving(harness, make(api, harness.services.clock)),
+            serving(harness, make(api, harness.services.inbox, harness.services.clock)),
         ):
             await api.wait_connected()
             asked = await api.user_says(channel, f"{api.mention()} when does the ferry leave?", ana)

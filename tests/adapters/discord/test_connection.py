@@ -9,8 +9,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from adapters.discord.adapter import Discord
-from core.errors import ConfigError
+from adapters.discord.adapter import Discord, check_discord
+from core.errors import ConfigError, DeliveryError
 from core.ports import Reply
 from core.store.inbox import Inbox
 from core.types import Address, Answer, Inbound, Scope, Sender
@@ -203,6 +203,7 @@ async def test_a_wrong_token_is_told_and_not_shown(
         )
         with pytest.raises(ConfigError, match="DISCORD_BOT_TOKEN") as caught:
             await adapter.open()
+        await adapter.close()
         assert wrong not in str(caught.value)
         assert wrong not in repr(adapter)
     assert wrong not in caplog.text
@@ -276,3 +277,56 @@ async def test_listen_can_be_cancelled_at_any_moment(api: DiscordApi, router: Fa
         if "keep-alive" in thread.name:
             await asyncio.to_thread(thread.join, 5)
             assert not thread.is_alive()
+
+
+async def test_connected_means_that_there_is_a_session_and_its_heartbeat_is_acknowledged(
+    api: DiscordApi, router: FakeRouter, inbox: Inbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("adapters.discord.client.ACKNOWLEDGED_WITHIN_S", 0.1)
+    api.gateway.heartbeat_interval_ms = 50
+    api.gateway.is_answering = False
+    adapter = make(api, inbox)
+    assert adapter.problem == "not connected yet"
+    await adapter.open()
+    listens = asyncio.create_task(adapter.listen(router, SPECS))
+    await api.wait_for(lambda: api.gateway.identifies)
+    assert adapter.problem == "not connected yet"
+    api.gateway.is_answering = True
+    await api.gateway.drop()
+    await api.wait_for(lambda: not adapter.problem)
+    api.gateway.is_acking = False
+    await api.wait_for(lambda: adapter.problem == "Discord does not acknowledge the heartbeat")
+    api.gateway.is_acking = True
+    await api.wait_for(lambda: not adapter.problem)
+    api.gateway.is_out = True
+    await api.gateway.drop()
+    await api.wait_for(lambda: adapter.problem == "Discord answers with status 503")
+    listens.cancel()
+    await asyncio.gather(listens, return_exceptions=True)
+    await adapter.close()
+
+
+@pytest.mark.parametrize(
+    ("api_url", "problem"),
+    [
+        ("https://discord.invalid", "the name of Discord's server cannot be resolved"),
+        ("http://127.0.0.1:9", "the network does not reach 127.0.0.1:9"),
+    ],
+)
+async def test_what_is_wrong_is_named_in_the_same_words_everywhere(inbox: Inbox, api_url: str, problem: str) -> None:
+    adapter = Discord(token=TOKEN, api_url=api_url, gateway_url=None, inbox=inbox, clock=SteadyClock())
+    await adapter.open()
+    assert problem in adapter.problem
+    await adapter.close()
+    with pytest.raises(DeliveryError, match=problem):
+        await check_discord(TOKEN, api_url, has_message_content=False)
+
+
+async def test_one_process_listens_with_a_token(api: DiscordApi, inbox: Inbox) -> None:
+    first, second = make(api, inbox), make(api, inbox)
+    await first.open()
+    with pytest.raises(ConfigError, match="uses the same bot token"):
+        await second.open()
+    await first.close()
+    await second.open()
+    await second.close()

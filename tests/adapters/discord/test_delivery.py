@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
@@ -147,14 +148,63 @@ async def test_what_cannot_be_delivered_says_whether_trying_again_helps(
     assert not (await refusal(slow)).is_permanent  # closed is not refused
 
 
-async def test_a_short_rate_limit_is_waited_out(api: DiscordApi, inbox: Inbox) -> None:
+@pytest.mark.parametrize(
+    ("method", "route"), [("POST", "/messages"), ("PATCH", "/messages/"), ("DELETE", "/messages/"), ("POST", "/typing")]
+)
+async def test_every_call_waits_out_a_rate_limit(
+    api: DiscordApi, router: FakeRouter, inbox: Inbox, method: str, route: str
+) -> None:
+    ana = api.user("Ana")
+    channel = api.dm(ana)
+
+    async def handle(inbound: Inbound, reply: Reply) -> None:
+        router.begin(inbound, reply)
+        await api.wait_for(lambda: channel in api.rest.typings or api.sent("POST", "/typing"))
+        reply.show("word " * 500)
+        await api.wait_for(lambda: len(api.said(channel)) == 2)
+        await reply.finish(Answer(text="the end"))
+
+    router.handler = handle
+    api.rest.fail(method, route, 429, retry_after=0.05, times=2)
+    async with listening(make(api, inbox), router, api):
+        await api.user_says(channel, "tell me all", ana)
+        await api.wait_for(lambda: router.served)
+        assert not router.errors
+        assert api.said(channel) == ["the end"]
+        assert [failure["times"] for failure in api.rest.failures] == [0]
+
+
+async def test_a_limited_chat_holds_up_no_other_unless_the_limit_is_for_all(api: DiscordApi, inbox: Inbox) -> None:
+    slow, other = api.dm(api.user("Ana")), api.dm(api.user("Bo"))
+    adapter = make(api, inbox)
+    await adapter.open()
+
+    async def send(channel: str, key: str) -> None:
+        reply = adapter.reply(Address(platform="discord", chat_id=channel))
+        reply.begin(ListRecord(key))
+        await reply.finish(Answer(text=key))
+
+    for is_global in (False, True):
+        api.requests.clear()
+        api.rest.fail("POST", f"/channels/{slow}/messages", 429, retry_after=0.3, is_global=is_global)
+        limited = asyncio.create_task(send(slow, f"slow {is_global}"))
+        await api.wait_for(lambda: [request for request in api.sent("POST", slow) if request["status"] == 429])
+        await asyncio.gather(limited, send(other, f"other {is_global}"))
+        posts = [request["path"] for request in api.sent("POST", "/messages") if request["status"] == 200]
+        assert [other in path for path in posts] == [not is_global, is_global]
+    await adapter.close()
+
+
+async def test_an_answer_does_not_wait_for_typing(api: DiscordApi, inbox: Inbox) -> None:
     channel = api.dm(api.user("Ana"))
-    api.rest.fail("POST", f"/channels/{channel}/messages", 429, retry_after=0.01)
+    api.rest.fail("POST", "/typing", 429, retry_after=25.0)
     adapter = make(api, inbox)
     await adapter.open()
     reply = adapter.reply(Address(platform="discord", chat_id=channel))
-    reply.begin(ListRecord("reminder:1"))
-    await reply.finish(Answer(text="hello"))
+    reply.begin(ListRecord("turn:1"))
+    await api.wait_for(lambda: api.sent("POST", "/typing"))
+    async with asyncio.timeout(2):
+        await reply.finish(Answer(text="hello"))
     assert api.said(channel) == ["hello"]
     await adapter.close()
 

@@ -310,3 +310,20 @@ async def test_a_command_in_a_thread_belongs_to_its_place(api: DiscordApi, route
     await api.wait_for(lambda: router.served)
     assert router.seen[0].address.key == f"discord:{channel}/{private}"
     assert router.seen[0].scope == Scope.room("discord", private)
+
+
+@pytest.mark.parametrize(
+    ("method", "route"), [("POST", "/callback"), ("PATCH", "/messages/@original"), ("POST", "/webhooks/")]
+)
+async def test_every_answer_waits_out_a_rate_limit(
+    api: DiscordApi, router: FakeRouter, method: str, route: str
+) -> None:
+    ana = api.user("Ana")
+    channel = await api.channel("general")
+    api.rest.fail(method, route, 429, retry_after=0.05)
+    slow(api, router, Answer(text="thought " * 400))
+    call = await api.slash(channel, ana, "help")
+    await api.wait_for(lambda: router.served)
+    assert not router.errors
+    assert len(api.answers(call)) == 2
+    assert [failure["times"] for failure in api.rest.failures] == [0]
