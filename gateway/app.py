@@ -220,7 +220,7 @@ async def build_router(
     memory = _memory(services, _memories(services, helper), owner_notices, delivery.wake)
     report.memory = memory
     for cache in (memory, services.conversations):
-        services.forgetting.connect(cache.invalidate)
+        services.epoch_guard.caches.append(cache.invalidate)
     prompt = Prompt(services.owner_files, SOUL.read_text(encoding="utf-8"), zone, memory)
     sessions = SessionTracker(
         services.conversations, prompt, memory, services.clock, settings.model.chat, settings.model.window_tokens

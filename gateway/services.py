@@ -86,7 +86,7 @@ class Services:
         self.sync_queue = SyncQueue(database, clock, on_change)
         sync = Sync(self.sync_queue, clock)
         self.forgetting = Forgetting(database, self.notebook, self.home_files, clock, zone, sync.forget)
-        self.epoch_guard = EpochGuard(database, self.forgetting.invalidate)
+        self.epoch_guard = EpochGuard(database)
 
     async def _keep(self, note: PendingNote, epoch: ErasureEpoch | None) -> str:
         if note.target != FACT:

@@ -1,6 +1,4 @@
-"""Gives work that reads people's words its erasure epoch, with what it may see: nothing that is being erased. What is
-written with the epoch after a later erasure is refused.
-"""
+"""Gives work that reads people's words its erasure epoch, with what it may see: nothing that is being erased."""
 
 from __future__ import annotations
 
@@ -24,8 +22,7 @@ PATIENCE_S = 120.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """What work that begins now may see: the `scopes`, whether it `is_owner` who asks, and which of its inbox entries
-    were not forgotten before it began."""
+    """What work may see as of `epoch`, whether it `is_owner` who asks, which of its inbox entries are still there."""
 
     scopes: frozenset[Scope]
     is_owner: bool
@@ -34,12 +31,12 @@ class View:
 
 
 class EpochGuard:
-    """Gives work its epoch. `invalidate` is called when any process erased something since the last work began, to drop
-    what was looked up before."""
+    """Calls each of `caches` when any process erased something since the last work began: to drop what was looked up
+    for later."""
 
-    def __init__(self, database: Database, invalidate: Callable[[], None]) -> None:
+    def __init__(self, database: Database) -> None:
+        self.caches: list[Callable[[], None]] = []
         self._database = database
-        self._invalidate = invalidate
         self._number: int | None = None
 
     async def view(self, scope: Scope, account: Account | None = None, entry_ids: Sequence[int] = ()) -> View:
@@ -58,8 +55,8 @@ class EpochGuard:
             if asyncio.get_running_loop().time() > ends_at:
                 raise StoreError("Something is still being forgotten here. Ask again in a few minutes.")
             await asyncio.sleep(LOOKS_EVERY_S)
-        if view.epoch.number != self._number:
-            if self._number is not None:
-                self._invalidate()
-            self._number = view.epoch.number
+        if self._number not in (None, view.epoch.number):
+            for invalidate in self.caches:
+                invalidate()
+        self._number = view.epoch.number
         return view

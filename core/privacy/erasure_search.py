@@ -6,21 +6,19 @@ room only the owner reaches beyond their own words.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from datetime import datetime
-from typing import Literal
+from dataclasses import replace
 
 from core.errors import Refused
 from core.privacy.quoting import Quoting
 from core.search.query import inflected
 from core.store import erasure
 from core.store.engine import Connection, Row
-from core.store.erasure import ErasureList
+from core.store.erasure import ErasureItem, ErasureList
 from core.store.query import DEFAULT_ROLES, SearchPlan, SearchQuery
 from core.store.rows import load_inbound, moment
 from core.store.sqlite import index_maintenance
 from core.store.sqlite.dialect import list_value
-from core.store.sqlite.text_index import TextIndex
+from core.store.sqlite.text_index import LOOSE_ROWS, TextIndex
 from core.text.terms import stop_words
 
 MESSAGES_MOST = 100_000
@@ -31,20 +29,10 @@ _SAYING = "all anything ever everything mention mentioned said say talk talked t
 """With the stop words: what stands around the subject of a sentence that says what to forget."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ErasureItem:
-    """One thing to erase, as shown to the person."""
-
-    kind: Literal["message", "fact", "note", "job"]
-    text: str
-    at: datetime
-    who: str = ""
-
-
-def find(connection: Connection, found: ErasureList, query: SearchQuery) -> tuple[list[ErasureItem], Quoting]:
-    """Fills a list with what a query finds (its filters taken out of the text); gives what of it to show, messages
-    oldest first, and what recognises repetitions. Of a list that was shown, only messages that were there then. Raises
-    Refused while the text indexes are being rebuilt, and where there are only words that every text has."""
+def find(connection: Connection, found: ErasureList, query: SearchQuery) -> Quoting:
+    """Fills a list with what a query finds (its filters taken out of the text), `shown` with messages oldest first;
+    gives what recognises repetitions. Of a list that was shown, only messages that were there then. Raises Refused
+    while the text indexes are being rebuilt, and where there are only words that every text has."""
     if index_maintenance.is_stale(connection):
         raise Refused("The search index is being built anew, so something could be overlooked. Try again soon.")
     request = found.request
@@ -61,20 +49,14 @@ def find(connection: Connection, found: ErasureList, query: SearchQuery) -> tupl
     ids.update(found.ids["messages"])
     said = connection.execute(erasure.SAID, {**found.values, "messages": list_value(ids)}).fetchall()
     found.ids["messages"], found.texts = [row["id"] for row in said], [row["text"] for row in said]
-    shown = [
-        ErasureItem(
-            kind="message",
-            text=row["text"],
-            at=moment(row["created_at"]),
-            who="I" if row["role"] != "user" else row["sender_name"] or "",
-        )
-        for row in said
-    ]
+    found.has_more = len(said) == LOOSE_ROWS
+    for row in said:
+        who = "I" if row["role"] != "user" else row["sender_name"] or ""
+        found.shown.append(ErasureItem(kind="message", text=row["text"], at=moment(row["created_at"]), who=who))
     quoting = Quoting(plan.terms, found.texts[-QUOTED_MESSAGES:], is_any=len(plan.alternatives) > 1)
-    shown += _unanswered(connection, found, Quoting(()) if is_narrowed else quoting)
-    search = _CopySearch(connection, found, quoting)
-    search.run()
-    return shown + search.shown, quoting
+    _find_unanswered(connection, found, Quoting(()) if is_narrowed else quoting)
+    _CopySearch(connection, found, quoting).run()
+    return quoting
 
 
 def _messages(connection: Connection, query: SearchQuery) -> tuple[SearchPlan, set[int]]:
@@ -92,18 +74,15 @@ def _messages(connection: Connection, query: SearchQuery) -> tuple[SearchPlan, s
 
 
 def _matching(connection: Connection, plan: SearchPlan, query: SearchQuery) -> set[int]:
-    if plan.alternatives:
-        found = TextIndex(connection, query).find(plan)
-    elif query.text.strip():
+    index = TextIndex(connection, query)
+    if not plan.alternatives and query.text.strip():
         return set()
-    else:
-        found = TextIndex(connection, query).latest(MESSAGES_MOST)
-    return {match.message_id for match in found}
+    return {one.message_id for one in (index.find(plan) if plan.alternatives else index.latest(MESSAGES_MOST))}
 
 
-def _unanswered(connection: Connection, found: ErasureList, words: Quoting) -> list[ErasureItem]:
-    """Adds the unanswered events that have the words, and returns those that are no messages yet."""
-    shown, known, request = [], set(found.ids["messages"]), found.request
+def _find_unanswered(connection: Connection, found: ErasureList, words: Quoting) -> None:
+    """Adds the unanswered events that have the words, and shows those that are no messages yet."""
+    known, request = set(found.ids["messages"]), found.request
     for row in connection.execute(erasure.WAITING, found.values):
         inbound = load_inbound(row["inbound"])
         if row["message_id"] in known:
@@ -114,8 +93,7 @@ def _unanswered(connection: Connection, found: ErasureList, words: Quoting) -> l
                 found.ids["inbox"].append(row["id"])
                 if inbound.command is None:
                     who = inbound.sender.name
-                    shown.append(ErasureItem(kind="message", text=inbound.text, at=inbound.sent_at, who=who))
-    return shown
+                    found.shown.append(ErasureItem(kind="message", text=inbound.text, at=inbound.sent_at, who=who))
 
 
 class _CopySearch:
@@ -124,34 +102,32 @@ class _CopySearch:
     def __init__(self, connection: Connection, found: ErasureList, quoting: Quoting) -> None:
         self._connection = connection
         self._found = found
-        self._ids = found.ids
         self._quoting = quoting
-        self._request = found.request
+        self._is_limited = found.request.is_limited
         self._made_from = set(found.ids["messages"])
-        self.shown: list[ErasureItem] = []
 
     def run(self) -> None:
         for kind in ("facts", "fact_changes", "note_changes", "pending_notes", "jobs"):
             self._copies(kind)
         self._conversation()
-        self._made_from.update(self._ids["repeats"])
+        self._made_from.update(self._found.ids["repeats"])
         self._copies("titles", made_of_it=self._sessions(erasure.OPENED_BY))
         for kind in ("sources", "outbox", "actions", "updates"):
             self._copies(kind)
 
     def _copies(self, kind: str, made_of_it: set[int] | frozenset[int] = frozenset()) -> None:
-        rows = self._connection.execute(erasure.COPIES[kind][0], self._found.values)
-        for row_id, message_id, at, *columns in rows:
+        found = self._found
+        for row_id, message_id, at, *columns in self._connection.execute(erasure.COPIES[kind][0], found.values):
             texts = [text for text in columns if text]
             is_made_of_it = message_id in self._made_from or row_id in made_of_it
             has_files = kind == "outbox" and erasure.HAS_FILES in texts[0]
             if not (is_made_of_it or has_files or self._is_meant(*texts, by_words=kind == "updates")):
                 continue
-            self._ids[kind].append(row_id)
+            found.ids[kind].append(row_id)
             if kind == "note_changes":
-                self._found.notes.update(texts[-1:] if is_made_of_it else [], filter(self._is_meant, texts))
+                found.notes.update(texts[-1:] if is_made_of_it else [], filter(self._is_meant, texts))
             elif kind in ("facts", "jobs") and at is not None:
-                self.shown.append(ErasureItem(kind="fact" if kind == "facts" else "job", text=texts[0], at=moment(at)))
+                found.shown.append(ErasureItem(kind="fact" if kind == "facts" else "job", text=texts[0], at=moment(at)))
 
     def _sessions(self, statement: str) -> set[int]:
         return {row[0] for row in self._connection.execute(statement, self._found.values)}
@@ -159,7 +135,7 @@ class _CopySearch:
     def _is_meant(self, *texts: str, by_words: bool = False) -> bool:
         """In a room the words of a query are others' words too: only what was said counts, unless the texts are the
         asker's alone."""
-        may_by_words = by_words or not self._request.is_limited
+        may_by_words = by_words or not self._is_limited
         return (may_by_words and self._quoting.has_words(*texts)) or self._quoting.repeats(*texts)
 
     def _conversation(self) -> None:
@@ -168,17 +144,17 @@ class _CopySearch:
             is_apart = row["kind"] != "chat" or row["blocks"] is not None
             is_answer = row["session_id"] in near and row["id"] > values["first"]
             if row["id"] not in self._made_from and (is_apart or is_answer) and self._is_repeat(row, is_apart=is_apart):
-                self._ids["repeats"].append(row["id"])
+                self._found.ids["repeats"].append(row["id"])
                 self._found.texts.append(row["text"])
 
     def _is_repeat(self, row: Row, *, is_apart: bool) -> bool:
         """An answer goes for a longer stretch; what is not talk (commands, results of tools) also for the words alone
         and for short copies."""
         said = (row["text"], row["tools"], row["blocks"])
-        is_own = row["role"] == "user" and row["sender_id"] == self._request.account.user_id
-        if row["role"] == "user" and (row["kind"] != "command" or (self._request.is_limited and not is_own)):
+        is_own = row["role"] == "user" and row["sender_id"] == self._found.request.account.user_id
+        if row["role"] == "user" and (row["kind"] != "command" or (self._is_limited and not is_own)):
             return False
         if not is_apart:
             return self._quoting.repeats(*said)
-        may_by_words = is_own or not self._request.is_limited
+        may_by_words = is_own or not self._is_limited
         return (may_by_words and self._quoting.has_words(*said)) or self._quoting.copies(*said)

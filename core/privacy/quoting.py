@@ -13,8 +13,8 @@ RUN_TOKENS = 5
 RUN_CHARS = 12
 """A quotation has at least so many words in a row (of an unspaced script, characters) and so many characters: less is
 how people speak anyway."""
-COPIED_CHARS, COPIED_CHARS_MOST = 6, 200
-"""The length of a short text that is looked for as a whole in copies."""
+COPIED_CHARS = 6
+"""The least length of a short text that is looked for as a whole in copies."""
 _ESCAPE = re.compile(r"\\+(?:u([0-9a-fA-F]{4})|[nrtbf\"/])")
 _EMPHASIS = re.compile(r"\*+|__+|~~|\|\||`+")
 _WORD = re.compile(r"\w+")
@@ -26,18 +26,13 @@ class Quoting:
     what was said, of which any longer stretch counts as well."""
 
     def __init__(self, terms: Sequence[str], texts: Iterable[str] = (), *, is_any: bool = False) -> None:
-        self._terms, texts = tuple(terms), list(texts)
+        self._terms, self._is_any, texts = tuple(terms), is_any, list(texts)
         self._patterns = [re.compile(pattern) for term in terms if (pattern := _pattern(term))]
-        self._is_any = is_any
         self._whole = {text.strip() for text in texts}
-        tokens = [tuple(_tokens(text)) for text in texts]
-        self._runs = {run for said in tokens for start in range(len(said)) if (run := _run(said, start))}
+        said = [tuple(_tokens(text)) for text in texts]
+        self._runs = {run for tokens in said for start in range(len(tokens)) if (run := _run(tokens, start))}
         self._pairs = {run[:2] for run in self._runs}
-        self._short = {
-            said
-            for said in tokens
-            if len(said) < RUN_TOKENS and COPIED_CHARS <= sum(map(len, said)) <= COPIED_CHARS_MOST
-        }
+        self._short = {one for one in said if len(one) < RUN_TOKENS and sum(map(len, one)) >= COPIED_CHARS}
 
     def over(self, texts: Iterable[str]) -> Quoting:
         """The same words, with other texts."""
@@ -51,25 +46,24 @@ class Quoting:
 
     def repeats(self, *texts: str | None) -> bool:
         """Whether a stretch of what was said stands in one of the texts."""
-        return bool(self._runs) and any(self._is_repeated(_tokens(_read(text))) for text in texts if text)
+        return bool(self._runs) and any(self._has_run(_tokens(_read(text))) for text in texts if text)
 
     def copies(self, *texts: str | None) -> bool:
         """Whether one of the texts is what was said, repeats it, or holds the whole of something short that was
         said."""
-        sizes = {len(short) for short in self._short}
         return self.repeats(*texts) or any(
-            text.strip() in self._whole or self._has_short(_tokens(_read(text)), sizes) for text in texts if text
+            text.strip() in self._whole or self._has_short(_tokens(_read(text))) for text in texts if text
         )
 
-    def _has_short(self, tokens: Sequence[str], sizes: Iterable[int]) -> bool:
-        starts = range(len(tokens))
-        return any(tuple(tokens[start : start + size]) in self._short for size in sizes for start in starts)
-
-    def _is_repeated(self, tokens: Sequence[str]) -> bool:
+    def _has_run(self, tokens: Sequence[str]) -> bool:
         # Most texts have not even two of the words in a row.
         return any(
             pair in self._pairs and _run(tokens, start) in self._runs for start, pair in enumerate(pairwise(tokens))
         )
+
+    def _has_short(self, tokens: Sequence[str]) -> bool:
+        sizes, starts = set(map(len, self._short)), range(len(tokens))
+        return any(tuple(tokens[start : start + size]) in self._short for size in sizes for start in starts)
 
 
 def _read(text: str) -> str:

@@ -23,25 +23,25 @@ LIMIT 1
 
 def taken(connection: Connection, scopes: str) -> ErasureEpoch | None:
     """The epoch as of now; None while something in these scopes is being erased."""
-    epoch = ErasureEpoch(scopes, counted(connection))
+    epoch = ErasureEpoch(scopes, _counted(connection))
     return None if _is_touched(connection, epoch) else epoch
 
 
 def check(connection: Connection, epoch: ErasureEpoch | None) -> None:
     """Raises StaleReadError where something in its scopes was erased since, or is being erased."""
-    if epoch is not None and counted(connection) != epoch.number and _is_touched(connection, epoch):
+    if epoch is not None and _counted(connection) != epoch.number and _is_touched(connection, epoch):
         raise StaleReadError("Something was forgotten meanwhile, so this was not kept. Ask again.")
-
-
-def counted(connection: Connection) -> int:
-    return int(meta(connection, COUNT) or 0)
 
 
 def count(connection: Connection) -> int:
     """Counts one more; the new number."""
-    number = counted(connection) + 1
+    number = _counted(connection) + 1
     set_meta(connection, COUNT, str(number))
     return number
+
+
+def _counted(connection: Connection) -> int:
+    return int(meta(connection, COUNT) or 0)
 
 
 def _is_touched(connection: Connection, epoch: ErasureEpoch) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 from core.ports import Clock
 from core.store import epoch, messages, rows
@@ -30,6 +30,7 @@ STEP_MESSAGES = 100
 """Erased in one transaction, in which nobody else can write: about 50 ms."""
 ASKED_FOR, KNOWN_FOR = timedelta(minutes=15), timedelta(days=30)
 """How long lists are kept: unconfirmed ones a little longer than the question, finished ones for a repeated yes."""
+_STORED = ("text", "upto", "counts", "derived")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,22 +50,39 @@ class ErasureRequest:
         return self.scope.is_room and not self.is_owner
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErasureItem:
+    """One thing to erase, as shown to the person."""
+
+    kind: Literal["message", "fact", "note", "job"]
+    text: str
+    at: datetime
+    who: str = ""
+
+
 @dataclass(kw_only=True)
 class ErasureList:
-    """What is erased for a `request` that asked for `text`. `upto`: the last message id when it was shown; `counts`
-    were shown by the name that a person knows, `derived` is how much repeats it. `ids` by kind: "messages" were looked
-    for (only these are stored), "repeats" are messages that repeat them, "asked" the command and its answer, "inbox"
-    entries without an answer; the kinds of `COPIES`. `texts`: of the messages; `notes`: entries of the files."""
+    """What is erased for a `request` that asked for `text`, under the `token` that a yes carries. `upto`: the last
+    message id when it was `shown`; `counts` by the name that a person knows, `derived` is how much repeats it. `ids` by
+    kind: "messages" were looked for (only these are stored), "repeats" are messages that repeat them, "asked" the
+    command and its answer, "inbox" entries without an answer; the kinds of `COPIES`. `texts`: of the messages; `notes`:
+    entries of the files. Once erased: `pending` says what others still have; `is_clean`: no byte of it is left."""
 
     request: ErasureRequest
-    text: str
+    text: str = ""
+    token: str = ""
     made_at: datetime | None = None
+    is_done: bool = False
     upto: int = 0
     counts: dict[str, int] = field(default_factory=dict)
     derived: int = 0
+    has_more: bool = False
     ids: defaultdict[str, list[Any]] = field(default_factory=lambda: defaultdict(list))
     texts: list[str] = field(default_factory=list)
     notes: set[str] = field(default_factory=set)
+    shown: list[ErasureItem] = field(default_factory=list)
+    pending: tuple[str, ...] = ()
+    is_clean: bool = False
 
     @property
     def values(self) -> dict[str, object]:
@@ -74,51 +92,37 @@ class ErasureList:
         return {
             **rows.place(request.address),
             "scopes": scope_parameter(request.scopes),
-            "account": rows.account_key(request.account),
-            "sender": rows.clean(request.account.user_id),
+            "account": request.account,
+            "sender": request.account.user_id,
             "own": list_value(sorted(own)),
             "limited": request.is_limited,
             "owner": request.is_owner,
-            "made_at": rows.maybe_timestamp(self.made_at),
+            "made_at": self.made_at,
             "upto": self.upto,
             "messages": list_value(self.ids["messages"]),
             "first": min(self.ids["messages"], default=0),
             "facts": list_value(self.ids["facts"]),
         }
 
-    def count(self, *, messages: int, notes: int, typed: int) -> None:
+    def count(self, *, notes: int, typed: int) -> None:
         """Sets `counts`, without zeros, and `derived`."""
+        messages = sum(item.kind == "message" for item in self.shown)
         numbers = {"message": messages, "fact": len(self.ids["facts"]), "note": notes, "job": len(self.ids["jobs"])}
         self.counts = {name: number for name, number in numbers.items() if number}
         self.derived = typed + sum(len(self.ids[kind]) for kind in ("repeats", *_UNNAMED))
 
     def dump(self) -> str:
-        values = {
-            "where": self.request.scope.key,
-            "is_owner": self.request.is_owner,
-            "address": asdict(self.request.address),
-            "text": self.text,
-            "upto": self.upto,
-            "counts": self.counts,
-            "derived": self.derived,
-            "messages": self.ids["messages"],
-        }
-        return json.dumps(values)
+        request, stored = self.request, {name: getattr(self, name) for name in _STORED}
+        asked = {"where": request.scope.key, "is_owner": request.is_owner, "address": asdict(request.address)}
+        return rows.dump({**asked, **stored, "messages": self.ids["messages"]})
 
 
-SENDER = """
-CAST(COALESCE(
-    json_extract(raw, '$.message.from.id'), json_extract(raw, '$.edited_message.from.id'),
-    json_extract(raw, '$.callback_query.from.id'), json_extract(raw, '$.my_chat_member.from.id'),
-    json_extract(raw, '$.sender.id')
-) AS TEXT)
-"""
+_PATHS = ("message.from", "edited_message.from", "callback_query.from", "my_chat_member.from", "sender")
+_SENDERS = ", ".join(f"json_extract(raw, '$.{path}.id')" for path in _PATHS)
+SENDER = f"CAST(COALESCE({_SENDERS}) AS TEXT)"
 """Who sent a raw update of Telegram, or an event that was set aside."""
-LANES = f"""
-SELECT addresses.platform || ':' || addresses.chat_id
-    || CASE addresses.thread_id WHEN '' THEN '' ELSE '/' || addresses.thread_id END
-FROM addresses WHERE id IN (SELECT sessions.address_id FROM sessions WHERE {visible()})
-"""
+_SENDING_ACCOUNT = f"platform || ':' || CASE WHEN json_valid(raw) THEN {SENDER} END"
+LANES = f"SELECT {rows.LANE} FROM addresses WHERE id IN (SELECT sessions.address_id FROM sessions WHERE {visible()})"
 
 
 def _made(table: str, texts: str, message_id: str = "message_id", at: str = "created_at") -> str:
@@ -137,10 +141,8 @@ _IDS = in_list("id", "ids")
 COPIES: Mapping[str, tuple[str, str]] = {
     "facts": (_made("facts", "content"), f"DELETE FROM facts WHERE {_IDS}"),
     "fact_changes": (
-        f"""
-        SELECT id, NULL, at, before, after, reason FROM fact_changes
-        WHERE {visible("fact_changes.scope_id")} AND NOT {in_list("fact_id", "facts")}
-        """,
+        "SELECT id, NULL, at, before, after, reason FROM fact_changes "
+        f"WHERE {visible('fact_changes.scope_id')} AND NOT {in_list('fact_id', 'facts')}",
         f"DELETE FROM fact_changes WHERE {_IDS}",
     ),
     "note_changes": (_made("notes", "before, after", at="at"), f"DELETE FROM notes WHERE {_IDS}"),
@@ -161,10 +163,8 @@ COPIES: Mapping[str, tuple[str, str]] = {
         f"DELETE FROM actions WHERE {_IDS}",
     ),
     "updates": (
-        f"""
-        SELECT update_id, NULL, NULL, raw FROM raw_updates WHERE failed_at IS NOT NULL
-            AND (:owner OR {in_list(f"platform || ':' || CASE WHEN json_valid(raw) THEN {SENDER} END", "own")})
-        """,
+        "SELECT update_id, NULL, NULL, raw FROM raw_updates WHERE failed_at IS NOT NULL "
+        f"AND (:owner OR {in_list(_SENDING_ACCOUNT, 'own')})",
         f"DELETE FROM raw_updates WHERE {in_list('update_id', 'ids')}",
     ),
 }
@@ -230,7 +230,7 @@ UPDATE messages SET sent = json_array(json_extract(sent, '$[0]'), json_extract(s
 WHERE sent NOT NULL AND json_array_length(sent) > 2 AND session_id IN ({_SESSIONS})
 """
 """Leaves of what was sent only the time line and the question."""
-_LIST = "SELECT list, scopes, account, made_at, begun_at FROM erasures WHERE id = :id"
+_BEGUN = "SELECT * FROM erasures WHERE begun_at < COALESCE(:before, begun_at + 1) AND done_at IS NULL"
 _DELETE_OTHERS = f"""
 DELETE FROM erasures WHERE begun_at IS NULL AND id <> :id AND {overlaps("erasures.scopes", "scopes")}
 """
@@ -240,22 +240,14 @@ _MESSAGES = f"SELECT id, session_id, kind, text FROM messages WHERE {_IDS}"
 
 
 class Erasures:
-    """Lists and their work, over state.db."""
-
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
 
-    async def save(self, token: str, found: ErasureList) -> None:
+    async def save(self, found: ErasureList) -> None:
         """Stores a list for a yes of the same account at the same address."""
-        values = {
-            "id": token,
-            "lane": rows.clean(found.request.address.key),
-            "account": rows.account_key(found.request.account),
-            "scopes": scope_parameter(found.request.scopes),
-            "list": found.dump(),
-            "now": rows.timestamp(self._clock.now()),
-        }
+        values = self._values(found.token, found.request)
+        values |= {"scopes": scope_parameter(found.request.scopes), "list": found.dump()}
         await self._database.execute(_INSERT, values, found.request.epoch)
 
     async def prune(self) -> None:
@@ -271,48 +263,31 @@ class Erasures:
             await self._database.write(work)
 
     async def begin(self, token: str, request: ErasureRequest) -> ErasureList | None:
-        """Begins a list for good and returns it, also when it was begun before; None when this account has none of this
-        name here. From now on nothing is written that was read before."""
-        values = {
-            "id": rows.clean(token),
-            "lane": rows.clean(request.address.key),
-            "account": rows.account_key(request.account),
-            "now": rows.timestamp(self._clock.now()),
-        }
+        """Begins a list for good, or finds it begun; None when this account has none of this name here. From now on
+        nothing is written that was read before."""
+        values = self._values(token, request)
 
         def work(connection: Connection) -> ErasureList | None:
-            row = connection.execute(f"{_LIST} AND lane = :lane AND account = :account", values).fetchone()
-            if row is None:
+            one = "SELECT * FROM erasures WHERE id = :id AND lane = :lane AND account = :account"
+            row = connection.execute(one, values).fetchone()
+            found = None if row is None else _list_of(row)
+            if found is None or row["begun_at"] is not None:
+                return found
+            if not request.scopes.issuperset(found.request.scopes):
+                # Accounts were unlinked since: not all of it is this person's any more.
                 return None
-            found = _list_of(row)
-            if row["begun_at"] is None:
-                if not request.scopes.issuperset(found.request.scopes):
-                    # Accounts were unlinked since: not all of it is this person's any more.
-                    return None
-                connection.execute(_DELETE_OTHERS, {**found.values, **values})
-                connection.execute("UPDATE erasures SET begun_at = :now WHERE id = :id", values)
-                epoch.count(connection)
+            connection.execute(_DELETE_OTHERS, {**found.values, **values})
+            connection.execute("UPDATE erasures SET begun_at = :now WHERE id = :id", values)
+            epoch.count(connection)
             return found
 
         return await self._database.write(work)
 
-    async def begun(self, before: datetime | None = None) -> list[str]:
-        """Tokens of unfinished lists that were begun (before a moment)."""
-        found = await self._database.fetch_all(
-            """
-            SELECT id FROM erasures
-            WHERE begun_at NOT NULL AND done_at IS NULL AND (:before IS NULL OR begun_at < :before)
-            """,
-            {"before": rows.maybe_timestamp(before)},
-        )
-        return [row["id"] for row in found]
+    async def begun(self, before: datetime | None = None) -> list[ErasureList]:
+        """Unfinished lists that were begun (before a moment)."""
+        return list(map(_list_of, await self._database.fetch_all(_BEGUN, {"before": rows.maybe_timestamp(before)})))
 
-    async def load(self, token: str) -> ErasureList | None:
-        """A list that was begun; None when there is none, or it is finished."""
-        row = await self._database.fetch_one(f"{_LIST} AND begun_at NOT NULL AND done_at IS NULL", {"id": token})
-        return None if row is None else _list_of(row)
-
-    async def finish(self, token: str, found: ErasureList) -> None:
+    async def finish(self, found: ErasureList) -> None:
         """Erases all rows of the list. What was looked for goes last: after a crash it is found again."""
         now = self._clock.now()
         await write_text(self._database, lambda connection: _erase_copies(connection, found, now))
@@ -322,27 +297,34 @@ class Erasures:
 
         def finish(connection: Connection) -> None:
             want(connection)
-            values = {"id": token, "now": rows.timestamp(now), "list": replace(found, text="").dump()}
+            values = {"id": found.token, "now": now, "list": replace(found, text="").dump()}
             connection.execute(_FINISH, {**values, "number": epoch.count(connection)})
 
         await self._database.write(finish)
 
+    def _values(self, token: str, request: ErasureRequest) -> dict[str, object]:
+        return {"id": token, "lane": request.address, "account": request.account, "now": self._clock.now()}
+
 
 def _list_of(row: Row) -> ErasureList:
     values = json.loads(row["list"])
-    platform, _, user_id = row["account"].partition(":")
+    account = rows.account_of(row["account"])
+    assert account is not None
     request = ErasureRequest(
-        account=Account(platform=platform, user_id=user_id),
+        account=account,
         scope=Scope(key=values["where"]),
         scopes=frozenset(Scope(key=key) for key in json.loads(row["scopes"])),
+        # Earlier versions stored neither address nor text, but all that they had found.
         address=Address(**values.get("address", {"platform": "", "chat_id": ""})),
         is_owner=values["is_owner"],
     )
-    shown = {name: values[name] for name in ("text", "upto", "counts", "derived") if name in values}
-    # Earlier versions stored all that they had found, and no text.
-    ids = {name: value for name, value in values.items() if isinstance(value, list)}
     return ErasureList(
-        request=request, made_at=rows.moment(row["made_at"]), ids=defaultdict(list, ids), **{"text": "", **shown}
+        request=request,
+        token=row["id"],
+        made_at=rows.moment(row["made_at"]),
+        is_done=row["done_at"] is not None,
+        ids=defaultdict(list, {kind: ids for kind, ids in values.items() if isinstance(ids, list)}),
+        **{name: values[name] for name in _STORED if name in values},
     )
 
 
@@ -350,7 +332,7 @@ def _erase_copies(connection: Connection, found: ErasureList, now: datetime) -> 
     want(connection)
     close_entries(connection, found.ids["inbox"], now)
     for kind, (_, statement) in COPIES.items():
-        connection.execute(statement, {"now": rows.timestamp(now), "ids": list_value(found.ids[kind])})
+        connection.execute(statement, {"now": now, "ids": list_value(found.ids[kind])})
     values = found.values
     connection.execute(_DELETE_NOTE_CHANGES, {**values, "notes": list_value(found.notes)})
     connection.execute(_CUT_CONTEXTS, values)

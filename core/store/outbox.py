@@ -98,9 +98,7 @@ CLAIM = f"UPDATE outbox SET next_at = NULL WHERE key = :key AND {OPEN}"
 EXPIRE = f"""
 UPDATE outbox SET dead_at = :now, error = :error
 WHERE {OPEN} AND payload IS NULL AND kind = 'answer' AND lane NOT IN (
-    SELECT addresses.platform || ':' || addresses.chat_id
-        || CASE addresses.thread_id WHEN '' THEN '' ELSE '/' || addresses.thread_id END
-    FROM inbox JOIN addresses ON addresses.id = inbox.address_id
+    SELECT {rows.LANE} FROM inbox JOIN addresses ON addresses.id = inbox.address_id
 )
 """
 RELEASE = f"UPDATE outbox SET next_at = :now WHERE {OPEN} AND payload IS NOT NULL AND next_at IS NULL"

@@ -152,6 +152,13 @@ def load_answer(encoded: str | None) -> Answer | None:
     return answer
 
 
+LANE = """
+addresses.platform || ':' || addresses.chat_id
+    || CASE addresses.thread_id WHEN '' THEN '' ELSE '/' || addresses.thread_id END
+"""
+"""The key of an address, in SQL."""
+
+
 def values_of(record: Any) -> dict[str, object]:
     """The fields of a dataclass by name, to be bound."""
     return {name: getattr(record, name) for name in record.__dataclass_fields__}

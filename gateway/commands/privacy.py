@@ -14,8 +14,7 @@ from zoneinfo import ZoneInfo
 from core.errors import Refused
 from core.markup.text import escape
 from core.notes.files import FILES
-from core.privacy.erasure_search import ErasureItem
-from core.privacy.forgetting import ErasurePreview, ErasureReceipt
+from core.store.erasure import ErasureItem, ErasureList
 from core.transfer.formats import to_line
 from core.types import Answer, Command, File
 from gateway import texts
@@ -57,13 +56,13 @@ class ForgetCommands:
         )
 
 
-def traces_text(traces: ErasurePreview, zone: tzinfo, *, is_limited: bool = False) -> str:
-    parts = [texts.forgettable(traces.counts) + " of your own words here" * is_limited] if traces.counts else []
+def traces_text(traces: ErasureList, zone: tzinfo, *, is_limited: bool = False) -> str:
+    parts = [texts.forgettable(traces.counts.items()) + " of your own words here" * is_limited] if traces.counts else []
     if traces.derived:
         parts.append(f"{texts.counted(traces.derived, 'thing')} that repeat{'s' * (traces.derived == 1)} it")
-    lines = [f"I would forget {', with '.join(parts)}{':' if traces.first else '.'}", ""]
-    lines += [f"- {_line(trace, zone)}" for trace in traces.first]
-    more = sum(number for _, number in traces.counts) - len(traces.first)
+    lines = [f"I would forget {', with '.join(parts)}{':' if traces.shown else '.'}", ""]
+    lines += [f"- {_line(trace, zone)}" for trace in traces.shown]
+    more = sum(traces.counts.values()) - len(traces.shown)
     if more > 0:
         lines.append(f"- … and {more:,} more")
     if traces.derived:
@@ -73,8 +72,8 @@ def traces_text(traces: ErasurePreview, zone: tzinfo, *, is_limited: bool = Fals
     return "\n".join(lines)
 
 
-def receipt_text(receipt: ErasureReceipt) -> str:
-    parts = [texts.forgettable(receipt.counts)] if receipt.counts else []
+def receipt_text(receipt: ErasureList) -> str:
+    parts = [texts.forgettable(receipt.counts.items())] if receipt.counts else []
     if receipt.derived:
         parts.append(f"{texts.counted(receipt.derived, 'thing')} that repeated it")
     erased = texts.ERASED if receipt.is_clean else texts.NOT_YET_ERASED
@@ -114,8 +113,8 @@ class ExportCommands:
         for target in FILES:
             for note in await services.notebook.entries(scopes, target):
                 yield _json_line({"kind": "note", "target": target, "text": note})
-        for line in await asyncio.to_thread(lambda: list(services.home_files.held(scopes))):
-            yield _json_line(line)
+        for typed in await asyncio.to_thread(services.home_files.typed, scopes):
+            yield _json_line({"kind": "typed in the terminal", "text": typed})
         for (kind, model), bill in (await services.usage_report.ever(scopes)).bills:
             cost = None if bill.cost is None else bill.prices.amount(bill.cost)
             spent = {"calls": bill.calls, "tokens": asdict(bill.usage), "cost": cost}

@@ -223,7 +223,7 @@ async def test_a_reminder_that_is_due_meanwhile_is_not_given(home: Path) -> None
             deliver=lambda _: KeptReply(),
             late_after_s=60,
             on_wake=lambda: None,
-            view=EpochGuard(services.database, lambda: None).view,
+            view=EpochGuard(services.database).view,
         )
         await cron.open()
         listening = asyncio.create_task(cron.listen(harness.router, ()))

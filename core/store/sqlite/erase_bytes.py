@@ -1,8 +1,8 @@
 """Gets what was erased out of the bytes of state.db and its log: merges the text indexes and writes the log back.
 
 A deletion leaves the words in older segments of an index until these are merged; freed pages are overwritten by SQLite
-(`PRAGMA secure_delete = ON`). Small steps, each a transaction, so that no writer waits long; maintenance goes on where
-they were left. A program that reads an old state keeps the bytes until it is done.
+(`PRAGMA secure_delete = ON`). Done in small steps, so that no writer waits long. A program that reads an old state
+keeps the bytes until it is done.
 """
 
 from __future__ import annotations
@@ -24,14 +24,11 @@ _INDEXES = (*TABLES, "facts_fts")
 
 
 class ByteErasure:
-    """Over one state.db."""
-
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def step(self) -> bool:
-        """One small step; True while there is more to do now. What another program's reader holds up is tried again by
-        the next call."""
+        """One small step; True while there is more to do now."""
         stage = await self._stage()
         if stage not in (None, "log"):
             await self._database.write(_merge)
