@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from core.dates.schedule import Schedule
+from core.dates.when import Schedule
 from core.errors import StaleReadError
 from core.privacy.epoch_guard import EpochGuard
 from core.store.actions import Actions, ButtonAction
@@ -14,7 +14,7 @@ from core.store.erasure import ErasureList, Erasures
 from core.store.facts import Fact, Facts
 from core.store.inbox import Inbox
 from core.store.jobs import Job, Jobs
-from core.store.notes import Author, Notes, Operation, PendingNote, PendingNotes
+from core.store.notes import Author, Notes, Operation, PendingNote
 from core.store.outbox import Outbox, OutboxItem
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
@@ -57,7 +57,7 @@ WRITES: dict[str, Write] = {
         session.id, "Porto", epoch
     ),
     "a note": lambda database, clock, session, epoch: Notes(database).check(epoch),
-    "a note that waits": lambda database, clock, session, epoch: PendingNotes(database).put(PENDING, epoch),
+    "a note that waits": lambda database, clock, session, epoch: Notes(database).put_aside(PENDING, epoch),
     "a fact": lambda database, clock, session, epoch: Facts(database, clock).learn(fact("Lives in Porto"), epoch=epoch),
     "a corrected fact": correct,
     "a reminder": lambda database, clock, session, epoch: Jobs(database).add(JOB, epoch),
