@@ -231,9 +231,13 @@ def _clock_of(found: re.Match[str], is_announced: bool) -> Clock | None:
         hour = int(_number(found["spoken"])) - bool(found["to"])
         minute = 30 if found["quarter"] is None else 45 if found["to"] else 15
         return Clock(hour, minute, is_bare=True) if 1 <= hour <= 12 else None
+    is_sure = is_announced or found["half"] or found["oclock"] or found["mark"] in (":", "h")
+    return _numbered_clock(found, is_announced) if is_sure else None
+
+
+def _numbered_clock(found: re.Match[str], is_announced: bool) -> Clock | None:
     hour, minute, mark = int(_number(found["hour"])), int(found["minute"] or 0), found["mark"]
-    is_sure = is_announced or found["half"] or found["oclock"] or mark in (":", "h")
-    if not is_sure or hour > 23 or minute > 59:
+    if hour > 23 or minute > 59:
         return None
     if found["half"] and hour <= 12:
         return Clock(hour % 12 + 12 * (found["half"][0] == "p"), minute)
@@ -480,19 +484,24 @@ def _nth(phrase: Phrase, when: When, *, is_every: bool = False) -> bool:
     (`is_every`) also ``3rd`` and ``last friday``."""
     start = phrase.at
     found = phrase.read("nth")
-    days = tuple(_ordinal(one[0]) for one in pattern("ordinal").finditer(found["days"])) if found else ()
-    if found is not None and max(days) <= 31:
-        is_monthly = bool(found["ending"] if is_every else found["each"])
-        if not found["weekday"]:
-            is_sure = is_monthly or (is_every and found["days"][0].isdigit() and not found[0].endswith("day"))
-            if is_sure or (found["ending"] and len(days) > 1):
-                when.month_days, when.is_certain = days, when.is_certain and is_sure
-                return True
-        elif len(days) == 1 and days[0] <= 5 and (is_monthly or (is_every and days[0] != 2)):
-            when.weekdays, when.nth = (words()["weekdays"][found["weekday"]],), days[0]
-            return True
-    phrase.at = start
-    return False
+    if found is None or not _note_nth(when, found, is_every):
+        phrase.at = start
+    return phrase.at > start
+
+
+def _note_nth(when: When, found: re.Match[str], is_every: bool) -> bool:
+    days = tuple(_ordinal(one[0]) for one in pattern("ordinal").finditer(found["days"]))
+    is_monthly = bool(found["ending"] if is_every else found["each"])
+    if found["weekday"]:
+        if len(days) > 1 or days[0] > 5 or not (is_monthly or (is_every and days[0] != 2)):
+            return False
+        when.weekdays, when.nth = (words()["weekdays"][found["weekday"]],), days[0]
+        return True
+    is_sure = is_monthly or (is_every and found["days"][0].isdigit() and not found[0].endswith("day"))
+    if max(days) > 31 or not (is_sure or (found["ending"] and len(days) > 1)):
+        return False
+    when.month_days, when.is_certain = days, when.is_certain and is_sure
+    return True
 
 
 def _detail(phrase: Phrase, when: When, today: date) -> bool:
