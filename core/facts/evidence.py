@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import re
-import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -23,7 +21,7 @@ from core.guard.provenance import typed_part
 from core.store.fact_search import FactBacklog
 from core.store.sessions import Conversations
 from core.text.names import ME, entity_key, hint_words, kin_words, names_in
-from core.text.normalize import fold, is_unspaced, plain, words_of
+from core.text.normalize import fold, is_unspaced, language_data, plain, words_of
 from core.text.terms import stop_words, terms_of
 from core.types import Message, Scope, ToolContext
 
@@ -254,11 +252,6 @@ def _lacking(said: _Statement, wanted: Iterable[str], texts: Sequence[_Text]) ->
     return [one for one in wanted if one not in held]
 
 
-def proper(names: Iterable[str]) -> list[str]:
-    """Those of `names` with a capital or figures, or in another script."""
-    return [name for name in names if not name.isascii() or any(one.isupper() or one.isdigit() for one in name)]
-
-
 def subject_of(about: str, content: str, row: Message) -> str | None:
     """Whom a statement out of `row` is about, as the subject of an attribute: ``me``, the key of a name, ``my sister``;
     None where that is unclear."""
@@ -285,10 +278,8 @@ def is_own(row: Message) -> bool:
 
 def own_words(text: str) -> str:
     """What was typed, without quotations, lines that quote others and what is handed over to be worked on."""
-    lines = (
-        line for line in _QUOTED.sub(" ", typed_part(text)).splitlines() if not line.lstrip().startswith((">", "[att"))
-    )
-    kept = "\n".join(lines).strip()
+    lines = _QUOTED.sub(" ", typed_part(text)).splitlines()
+    kept = "\n".join(line for line in lines if not line.lstrip().startswith((">", "[att"))).strip()
     begins = (sentence.end() for sentence in _BEGINNING.finditer(kept))
     handed = next((place for place in begins if pattern("handed_over").match(kept, place)), len(kept))
     return kept[:handed].rstrip()
@@ -343,16 +334,14 @@ def _is_meant(clause: str, said: _Statement, is_own_affair: bool) -> bool:
 
 def _is_of_the_speaker(clause: str, said: _Statement) -> bool:
     """ "My sister moved to Porto" says nothing of who speaks, unless the statement speaks of the sister too."""
+    named = pattern("of_another").findall(clause)
     kin = [term for found in _OF_KIN.findall(clause) for term in terms_of(found)]
-    if not all(map(said.text.has_name, pattern("of_another").findall(clause))) or not all(map(said.text.has_word, kin)):
-        return False
-    return not _is_order(clause) and _has_same_subject(clause, said)
-
-
-def _is_order(clause: str) -> bool:
     ordered = pattern("ordered").match(clause)
-    is_ordering = ordered is not None and not is_first_person(clause[ordered.end() :])
-    return is_ordering or pattern("to_the_assistant").match(clause) is not None
+    is_order = ordered is not None and not is_first_person(clause[ordered.end() :])
+    if is_order or pattern("to_the_assistant").match(clause):
+        return False
+    is_told_too = all(map(said.text.has_name, named)) and all(map(said.text.has_word, kin))
+    return is_told_too and _has_same_subject(clause, said)
 
 
 def _has_same_subject(clause: str, said: _Statement) -> bool:
@@ -413,17 +402,14 @@ def _is_english(text: str) -> bool:
 
 
 def _groups(terms: Iterable[str]) -> frozenset[str]:
-    known = _words_of_attributes()
-    return frozenset(attribute for term in terms for attribute in known.get(term, ()))
+    """The attributes that terms may ask for."""
+    held = set(terms)
+    return frozenset(attribute for attribute, words in _hints().items() if not words.isdisjoint(held))
 
 
 @cache
-def _words_of_attributes() -> dict[str, frozenset[str]]:
-    found: dict[str, set[str]] = {}
-    for attribute, words in hint_words().items():
-        for term in terms_of(words):
-            found.setdefault(term, set()).add(attribute)
-    return {term: frozenset(attributes) for term, attributes in found.items()}
+def _hints() -> dict[str, frozenset[str]]:
+    return {attribute: frozenset(terms_of(words)) for attribute, words in hint_words().items()}
 
 
 @cache
@@ -446,9 +432,8 @@ def pattern(name: str) -> re.Pattern[str]:
     return re.compile(_data()["patterns"][name].replace("\n", ""), re.IGNORECASE)
 
 
-@cache
-def _data() -> dict[str, Any]:
-    return tomllib.loads(Path(__file__).with_name("data").joinpath("evidence.toml").read_text(encoding="utf-8"))
+def _data() -> Mapping[str, Any]:
+    return language_data("evidence", "core.facts")
 
 
 class EvidenceSearch:

@@ -28,23 +28,12 @@ from core.store.fact_search import FactSearch
 from core.store.facts import Fact, Facts
 from core.store.notes import FACT, Author, Operation
 from core.text.names import entity_key
+from core.text.normalize import language_data
 from core.types import Json, Message, Session, Tool, ToolContext
 
 LINES = 6
 """How many facts a turn is given at most."""
 MOST = 30
-_ASKING = (
-    "What is known for good of the person and of what they have told. mode search: facts that answer `query`. probe: "
-    "all about one name. reason: facts about all of `names` together. related: names that occur together with it. "
-    "contradict: facts that contradict each other, and what replaced what. feedback: say of fact `fact_id` whether it "
-    "was right. A fact with is_current false is over: tell it only as what was so before."
-)
-_KEEPING = (
-    "Keeps one fact that the person has stated or asked you to remember, to be recalled when it is asked for. "
-    "Every name and figure in it must have been typed by a person here; what you have guessed or worked out, "
-    "and what a tool or a pasted or forwarded text says, waits until the person says yes. Use `memory` instead "
-    "for the few things that every conversation needs."
-)
 
 
 class _Arguments(BaseModel):
@@ -94,12 +83,12 @@ class FactsProvider(MemoryProvider):
         await self._reader.catch_up()
 
     async def tools(self) -> Sequence[Tool]:
-        asking = _Arguments.model_json_schema()
-        keeping = ToldFact.model_json_schema()
-        return (
-            Tool(name="facts", description=_ASKING, schema=asking, run=self._answer, is_quote=True),
-            Tool(name="remember_this", description=_KEEPING, schema=keeping, run=self._keep, is_quote=True),
-        )
+        described = language_data("prompts", "core.facts")
+        kinds = (("facts", _Arguments, self._answer), ("remember_this", ToldFact, self._keep))
+        return [
+            Tool(name=name, description=described[name], schema=arguments.model_json_schema(), run=run, is_quote=True)
+            for name, arguments, run in kinds
+        ]
 
     async def _answer(self, arguments: Json, context: ToolContext) -> str:
         """JSON: facts, or names, or groups."""
