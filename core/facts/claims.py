@@ -107,8 +107,6 @@ class Dictation:
 
     async def take(self, said: Message, scope: Scope, platform: str, epoch: ErasureEpoch | None = None) -> list[Fact]:
         """Keeps what `said` states, or all of it, as facts of its sender in `scope`. Raises Refused with what to do."""
-        if not said.text.strip():
-            raise Refused("Say what to remember: `/remember Ana's birthday is on 3 May`.")
         text = self._checked(said.text)
         whole = " ".join(text.split())
         found = self._claims(text, said.created_at) or [
@@ -147,7 +145,10 @@ class Dictation:
 
     @staticmethod
     def _checked(text: str) -> str:
-        text, is_insisting = insisting(text.strip())
+        lines = (line for line in text.splitlines() if not line.startswith("[attached "))
+        text, is_insisting = insisting("\n".join(lines).strip())
+        if not text:
+            raise Refused("Say what to remember: `/remember Ana's birthday is on 3 May`.")
         if len(text) > FACT_CHARS:
             raise Refused(
                 f"That is too long for a fact: {len(text):,} characters, and {FACT_CHARS} are the most. Say in a "

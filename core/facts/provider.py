@@ -93,18 +93,14 @@ class FactsProvider(MemoryProvider):
     async def _answer(self, arguments: Json, context: ToolContext) -> str:
         """JSON: facts, or names, or groups."""
         asked = parsed(_Arguments, arguments)
-        result: dict[str, object]
-        if asked.mode == "feedback":
-            result = await self._feedback(asked, context)
-        elif asked.mode == "search":
-            if not asked.query.strip():
-                raise ToolError("query: say what to look for.")
+        if asked.mode == "search" and not asked.query.strip():
+            raise ToolError("query: say what to look for.")
+        if asked.mode == "search":
             found = await self._knowledge.search(_question(asked.query, context), asked.limit)
-            result = {"facts": list(map(self._shown, found))}
-        elif asked.mode == "contradict":
-            result = await self._contradictions(asked, context)
+            result: dict[str, object] = {"facts": list(map(self._shown, found))}
         else:
-            result = await self._about(asked, context)
+            answers = {"feedback": self._feedback, "contradict": self._contradictions}
+            result = await answers.get(asked.mode, self._about)(asked, context)
         return json.dumps(result, ensure_ascii=False)
 
     async def _about(self, asked: _Arguments, context: ToolContext) -> dict[str, object]:

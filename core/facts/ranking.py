@@ -1,7 +1,6 @@
 """Puts candidates in order: how well they fit the question, times how sure they are, times how fresh.
 
-The weights are those of the evaluation in `tests/bench/knowing.py`, where the similarity of holographic vectors
-(`hrr.py`) added nothing to text and names: no vector is made.
+The weights are those of the evaluation in `tests/bench/knowing.py`, where holographic vectors (`hrr.py`) added nothing.
 """
 
 from __future__ import annotations
@@ -56,13 +55,11 @@ class Question:
         is_named = bool(what) and subject in self.keys
         is_me = subject == ME if what else is_first_person(fact.content)
         if fact.scope.is_room:
-            is_me = (
-                (is_me or (bool(what) and ":" in subject)) and fact.account is not None and fact.account == self.asker
-            )
+            is_by_asker = fact.account is not None and fact.account == self.asker
+            is_me = is_by_asker and (is_me or (bool(what) and ":" in subject))
         return is_named or (self.is_own and is_me)
 
 
-DAY_S = 86_400
 CLOSED = 0.3
 """What is over counts so much."""
 
@@ -82,32 +79,30 @@ class FactRanking:
         """`FactSearch.candidates`, best first, with scores from 0 to 1."""
         best = max((text for _, text, _ in found), default=0.0) or 1.0
         most = max((names for _, _, names in found), default=0) or 1
-        scored = []
-        for fact, text, names in found:
-            fit = self.fit(fact, text / best, names / most, question)
-            scored.append((fact, fit * fact.trust * self.freshness(fact, question.now)))
+        scored = [
+            (
+                fact,
+                self.fit(fact, text / best, names / most, question) * fact.trust * self.freshness(fact, question.now),
+            )
+            for fact, text, names in found
+        ]
         return sorted(scored, key=lambda item: (-item[1], -item[0].id))
 
     def fit(self, fact: Fact, text: float, names: float, question: Question) -> float:
         """How well a fact fits the question, where `text` and `names` are 1 for the best of all."""
+        asked, held = set(question.terms), set(terms_of(fact.content))
+        # Jaccard similarity of terms; the fact's include the words its attribute is asked by.
+        shared = len(asked & (held | set(hints_of(fact.attribute)))) / len(asked | held) if asked else 0.0
         fit = self.text * text + self.names * names
-        return fit + self.jaccard * shared(question.terms, fact) + self.aim * question.aims_at(fact)
+        return fit + self.jaccard * shared + self.aim * question.aims_at(fact)
 
     def freshness(self, fact: Fact, now: datetime) -> float:
         """From 1 to 0: halves with each half-life since it was last said; times `CLOSED` for what is over."""
         life_days = None if fact.is_pinned else self.half_life_days.get(fact.kind)
-        age_days = max(0.0, (now - (fact.said_at)).total_seconds() / DAY_S)
+        age_days = max(0.0, (now - fact.said_at) / timedelta(days=1))
         fresh = 1.0 if life_days is None else 0.5 ** (age_days / life_days)
         is_over = not fact.is_open or (fact.valid_to is not None and fact.valid_to <= now)
         return fresh * (CLOSED if is_over else 1.0)
-
-
-def shared(terms: Sequence[str], fact: Fact) -> float:
-    """Jaccard similarity of terms; the fact's include the words its attribute is asked by."""
-    asked = set(terms)
-    held = set(terms_of(fact.content))
-    both = asked & (held | set(hints_of(fact.attribute)))
-    return len(both) / len(asked | held) if asked else 0.0
 
 
 WORKING_LIFE = timedelta(days=14)
@@ -152,14 +147,11 @@ class KnownFacts:
 
     def span(self, fact: Fact) -> tuple[str, ...]:
         """``since May 2026``, ``until May 2026, no longer so``."""
-        details = []
-        if fact.valid_from is not None:
-            details.append(f"since {self.day(fact.valid_from, fact.grain)}")
-        if fact.valid_to is not None and not fact.is_open:
-            details.append(f"until {self.day(fact.valid_to, 'month')}, no longer so")
-        elif not fact.is_open:
-            details.append("said again in other words")
-        return tuple(details)
+        since = () if fact.valid_from is None else (f"since {self.day(fact.valid_from, fact.grain)}",)
+        if fact.is_open:
+            return since
+        until = f"until {self.day(fact.valid_to, 'month')}, no longer so" if fact.valid_to else ""
+        return (*since, until or "said again in other words")
 
     def day(self, at: datetime, grain: Grain = "day") -> str:
         """``3 May 2026``, ``May 2026`` or ``2026``."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import cache
 from typing import Any, Literal
 from zoneinfo import ZoneInfo
@@ -111,29 +111,22 @@ def _words(name: str) -> frozenset[str]:
 
 @cache
 def _english_of(table: Literal["kin", "things", "times"]) -> Mapping[str, str]:
-    tables = (month_words(),) if table == "times" else _data()[table].values()
+    """Words of other languages, for months, days and what stands before a time, by the English one."""
+    tables = (_data()["english_words"],) if table == "times" else _data()[table].values()
     return {word: english for known in tables for english, words in known.items() for word in words.split()}
-
-
-def month_words() -> Mapping[str, str]:
-    """Words of other languages for months, days and what stands before a time, by the English one."""
-    found: Mapping[str, str] = _data()["english_words"]
-    return found
 
 
 def claims(text: str, now: datetime, zone: ZoneInfo, *, is_dictated: bool = False) -> list[Claim]:
     """In the order of the message, said at `now`: "in May" is the last May that had begun. `is_dictated`: all of it was
     asked to be remembered."""
-    found: list[Claim] = []
+    found: dict[tuple[str, str | None], Claim] = {}
     for clause, is_asked in _clauses(text, is_dictated):
         stated = list(_read(clause, now, zone))
         if not stated and is_asked:
             stated = [Claim(content=_sentence(clause), kind="identity", entities=names_in(clause))]
         for claim in stated:
-            marked = replace(claim, is_asked=is_asked)
-            if all(marked.content != other.content or marked.attribute != other.attribute for other in found):
-                found.append(marked)
-    return found
+            found.setdefault((claim.content, claim.attribute), replace(claim, is_asked=is_asked))
+    return list(found.values())
 
 
 def value_of(attribute: str | None, value: str) -> str:
@@ -258,14 +251,17 @@ def _value(pattern: _Pattern, value: str, clause: str) -> str | None:
         return _birthday(value)
     if is_unspaced(value):
         is_fit = _is_fit_unspaced(pattern.shape, value)
-    elif pattern.shape == "place":
-        is_fit = _is_place(value, is_lower=clause == clause.lower())
-    elif pattern.shape in ("name", "title"):
-        is_fit = _is_name(value, is_lower=pattern.shape == "name" and clause == clause.lower())
-    elif pattern.shape == "thing":
-        is_fit = not sign("no_thing").match(value) and len(value.split()) <= THING_WORDS and "," not in value
     else:
-        is_fit = pattern.shape == "free" or bool(re.search(r"\d", value))
+        is_lower = clause == clause.lower()
+        match pattern.shape:
+            case "place":
+                is_fit = _is_place(value, is_lower=is_lower)
+            case "name" | "title":
+                is_fit = _is_name(value, is_lower=pattern.shape == "name" and is_lower)
+            case "thing":
+                is_fit = not sign("no_thing").match(value) and len(value.split()) <= THING_WORDS and "," not in value
+            case _:
+                is_fit = pattern.shape == "free" or re.search(r"\d", value) is not None
     return entity_key(value) if is_fit else None
 
 
@@ -313,11 +309,8 @@ def _since(when: str | None, now: datetime, zone: ZoneInfo) -> tuple[datetime | 
     period = periods.read(text, now, zone) if text else None
     if period is None:
         return None, "day"
-    start, end = period
-    length = end - start
-    if length >= timedelta(days=360):
-        return start, "year"
-    return start, "month" if length >= timedelta(days=28) else "day"
+    days = (period[1] - period[0]).days
+    return period[0], "year" if days >= 360 else "month" if days >= 28 else "day"
 
 
 def _english(word: str, table: Literal["kin", "things", "times"] = "times") -> str:

@@ -35,7 +35,6 @@ I prefer tea to coffee => me|like|tea=like
 I'm allergic to penicillin => me|allergy|penicillin=allergic
 My son is allergic to penicillin => my son|allergy|penicillin=allergic
 our dog is called Rex => me|dog|rex=rex
-My dog Rex died yesterday => me|dog|rex=rex
 My cat's name is Miau => me|cat|miau=miau
 I have two cats => me|have|cats=two
 I've got a brother => me|have|brother=a
@@ -458,6 +457,7 @@ My number is in the signature
 We have two options, A and B
 We have two questions, Leo
 I'm allergic to mornings lol
+My dog Rex died yesterday
 """.strip().splitlines()
 
 

@@ -63,6 +63,7 @@ STATED = (
 )
 
 NOT_STATED = """
+My grandmother Ana passed away in May
 if I moved to Porto
 do I live in Porto?
 Should I move to Porto

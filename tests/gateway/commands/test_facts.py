@@ -217,6 +217,14 @@ async def test_a_message_that_is_answered_or_chosen_is_remembered_with_its_sourc
         assert "Say what to remember" in (await harness.say("/remember", "7", reply_to="m1")).text
 
 
+async def test_of_a_picture_its_caption_is_remembered(home: Path) -> None:
+    async with open_gateway(home) as harness:
+        await harness.say("The ladder is behind the shed\n[attached photo: shed.jpg (image/jpeg)]", message_id="m1")
+        assert "shed.jpg" not in (await harness.say("/remember", reply_to="m1")).text
+        await harness.say("[attached photo: shed.jpg]", message_id="m2")
+        assert "Say what to remember" in (await harness.say("/remember", reply_to="m2")).text
+
+
 async def test_what_is_remembered_later_is_dated_from_when_it_was_said(home: Path) -> None:
     async with open_gateway(home) as harness:
         said_at = datetime(2026, 3, 20, 12, tzinfo=UTC)
