@@ -1,6 +1,6 @@
 """The terminal as a platform: whoever sits at it is the owner. Lines become events, answers are printed.
 
-A person gets a prompt (`screen`), a program gets plain lines (`pipe`); one message is answered before the next is read.
+A person gets a prompt (`screen`), a program gets plain lines; one message is answered before the next is read.
 """
 
 from __future__ import annotations
@@ -11,23 +11,27 @@ import os
 import re
 import sys
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
-from adapters.terminal.pipe import TerminalPipe
-from adapters.terminal.screen import TerminalScreen
-from core.errors import StoreError
-from core.ports import Clock, Reply, Sink
-from core.types import Address, Command, CommandSpec, File, Inbound, Scope, Sender
+from core.errors import DeliveryError, StoreError
+from core.markup.render import to_plain
+from core.ports import Clock, DeliveryRecord, Reply, Sink
+from core.text.sanitize import legible
+from core.types import Address, Answer, Command, CommandSpec, File, Inbound, Scope, Sender
+
+if TYPE_CHECKING:
+    from adapters.terminal.screen import TerminalScreen
 
 ADDRESS = Address(platform="terminal", chat_id="local")
 SCOPE = Scope.account("terminal", "local")
 HISTORY = "terminal_history"
 FILES = "files"
+AGAIN_S = 1.0
+CHUNK_BYTES = 65536
 # A path like /etc/hosts is no command.
 _COMMAND = re.compile(r"/(\w[\w-]{0,63})(?:\s+|$)")
-AGAIN_S = 1.0
 _LEAVING = frozenset({"quit", "exit"})
 
 
@@ -64,11 +68,18 @@ class Terminal:
 
     async def listen(self, sink: Sink, commands: Sequence[CommandSpec]) -> None:
         screen = self._opened()
-        if isinstance(screen, TerminalScreen):
-            screen.welcome(commands)
+        screen.welcome(commands)
+
+        async def admitted(inbound: Inbound) -> int | None:
+            """Waits while the store is out of order, of which the sink tells."""
+            while True:
+                try:
+                    return await sink.admit(inbound, screen.reply())
+                except StoreError:
+                    await asyncio.sleep(AGAIN_S)
 
         async def stop() -> None:
-            entry_id = await _admitted(sink, self._inbound("/stop"), screen)
+            entry_id = await admitted(self._inbound("/stop"))
             if entry_id is not None:
                 await sink.serve(entry_id)
 
@@ -76,7 +87,7 @@ class Terminal:
             inbound = self._inbound(text)
             if inbound.command is not None and inbound.command.name in _LEAVING:
                 return
-            entry_id = await _admitted(sink, inbound, screen)
+            entry_id = await admitted(inbound)
             if entry_id is not None:
                 await screen.attend(sink.serve(entry_id), stop)
 
@@ -88,6 +99,9 @@ class Terminal:
 
     def _opened(self) -> TerminalPipe | TerminalScreen:
         if self._screen is None and self._stdin.isatty() and self._stdout.isatty():
+            # Only a person needs the libraries behind a prompt, which take 13 MB.
+            from adapters.terminal.screen import TerminalScreen
+
             self._screen = TerminalScreen(
                 self._stdin, self._stdout, self._home / HISTORY, self._save, lambda: self._is_incognito(ADDRESS)
             )
@@ -95,6 +109,7 @@ class Terminal:
         return self._screen
 
     def _inbound(self, text: str) -> Inbound:
+        match = _COMMAND.match(text)
         return Inbound(
             kind="message",
             address=ADDRESS,
@@ -104,7 +119,7 @@ class Terminal:
             message_id=uuid.uuid4().hex,
             sent_at=self._clock.now(),
             is_direct=True,
-            command=_command(text),
+            command=Command(name=match[1].lower(), arguments=text[match.end() :].strip()) if match else None,
         )
 
     def _save(self, file: File) -> str:
@@ -119,9 +134,95 @@ class Terminal:
         return f"The file is in {path}"
 
 
-def _command(text: str) -> Command | None:
-    match = _COMMAND.match(text)
-    return None if match is None else Command(name=match[1].lower(), arguments=text[match.end() :].strip())
+class TerminalPipe:
+    """A program at one end: one message a line, blank lines are none; fills the role Reply as well, since only whole
+    answers are printed. `save` stores a file of an answer and says where it is.
+
+    Never blocks the event loop on input and needs no thread, so the process can end at any moment.
+    """
+
+    def __init__(self, stdin: TextIO, stdout: TextIO, save: Callable[[File], str]) -> None:
+        self._input = stdin.fileno()
+        self._output = stdout.fileno()
+        self._save = save
+        self._unread = b""
+        self._is_first = True
+        self._has_ended = False
+        self._is_broken = False
+
+    def welcome(self, commands: Sequence[CommandSpec]) -> None:
+        """A program wants none."""
+
+    async def read(self) -> str | None:
+        """The next message; None at the end of input, or when nobody reads the answers any more."""
+        while not self._is_broken and (raw := await self._line()) is not None:
+            text = raw.decode("utf-8", "replace").rstrip("\r\n")
+            if self._is_first:
+                text = text.removeprefix("\ufeff")
+            self._is_first = False
+            if text.strip():
+                return text
+        return None
+
+    async def attend(self, work: Awaitable[None], stop: Callable[[], Awaitable[None]]) -> None:
+        await work
+
+    def reply(self) -> Reply:
+        return self
+
+    def begin(self, record: DeliveryRecord) -> None:
+        pass
+
+    def show(self, text: str) -> None:
+        pass
+
+    async def finish(self, answer: Answer) -> None:
+        """UTF-8 whatever the locale says."""
+        parts = [legible(to_plain(answer.text)).strip("\n"), *hints(answer), *map(self._save, answer.files)]
+        rest = memoryview(("\n".join(part for part in parts if part) + "\n").encode("utf-8", "replace"))
+        try:
+            while rest:
+                rest = rest[os.write(self._output, rest) :]
+        except OSError as error:
+            self._is_broken = True
+            raise DeliveryError(f"nobody reads the answers any more ({error.strerror})") from error
+
+    async def abandon(self) -> None:
+        pass
+
+    async def _line(self) -> bytes | None:
+        while b"\n" not in self._unread and not self._has_ended:
+            await self._readable()
+            try:
+                chunk = os.read(self._input, CHUNK_BYTES)
+            except BlockingIOError:
+                continue
+            except OSError:
+                # A folder, or something open for writing only.
+                chunk = b""
+            self._has_ended = not chunk
+            self._unread += chunk
+        line, end, self._unread = self._unread.partition(b"\n")
+        return line if line or end else None
+
+    async def _readable(self) -> None:
+        """Returns when a read will not wait. Files cannot be watched, but never make one wait."""
+        loop = asyncio.get_running_loop()
+        ready = asyncio.Event()
+        try:
+            loop.add_reader(self._input, ready.set)
+        except PermissionError:
+            return
+        try:
+            await ready.wait()
+        finally:
+            loop.remove_reader(self._input)
+
+
+def hints(answer: Answer) -> list[str]:
+    """What stands for buttons in a terminal, the lines that do the same: ``More: /recall page:2 ferry``."""
+    lines = (f"{button.label}: /{button.command.name} {button.command.arguments}" for button in answer.buttons)
+    return [legible(line).rstrip() for line in lines]
 
 
 def _user_name() -> str:
@@ -129,12 +230,3 @@ def _user_name() -> str:
         return getpass.getuser()
     except (OSError, KeyError, ImportError):
         return "local"
-
-
-async def _admitted(sink: Sink, inbound: Inbound, screen: TerminalPipe | TerminalScreen) -> int | None:
-    """Waits while the store is out of order, of which the sink tells."""
-    while True:
-        try:
-            return await sink.admit(inbound, screen.reply())
-        except StoreError:
-            await asyncio.sleep(AGAIN_S)

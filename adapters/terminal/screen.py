@@ -6,27 +6,27 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TextIO
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.application import run_in_terminal
-from prompt_toolkit.completion import CompleteEvent, Completer, Completion
-from prompt_toolkit.document import Document
+from prompt_toolkit.completion import WordCompleter
 from prompt_toolkit.history import FileHistory
 from prompt_toolkit.input import create_input
 from prompt_toolkit.input.typeahead import store_typeahead
-from prompt_toolkit.key_binding import KeyBindings, KeyPress, KeyPressEvent
+from prompt_toolkit.key_binding import KeyBindings, KeyPress
 from prompt_toolkit.keys import Keys
 from prompt_toolkit.output import create_output
-from rich.console import Console, ConsoleOptions, RenderResult
+from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderResult
 from rich.live import Live
 from rich.markdown import Markdown
 from rich.segment import Segment
 from rich.spinner import Spinner
 from rich.text import Text
 
+from adapters.terminal.adapter import hints
 from core.ports import DeliveryRecord, Reply
 from core.text.sanitize import legible
 from core.types import Answer, CommandSpec, File
@@ -35,12 +35,6 @@ REFRESHES_PER_S = 8
 WELCOME = "Write a message and press Enter. /help lists what I can do, /quit leaves, Ctrl-C stops an answer."
 _SECRET = ("/approve", "/forget", "/link")
 """Not kept in the history."""
-
-
-def hints(answer: Answer) -> list[str]:
-    """What stands for buttons in a terminal, the lines that do the same: ``More: /recall page:2 ferry``."""
-    lines = (f"{button.label}: /{button.command.name} {button.command.arguments}" for button in answer.buttons)
-    return [legible(line).rstrip() for line in lines]
 
 
 class TerminalScreen:
@@ -57,13 +51,12 @@ class TerminalScreen:
         os.close(os.open(history, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600))
         self._input = create_input(stdin)
         self._console = Console(file=stdout, force_terminal=True, highlight=False)
-        self._completer = _Commands()
         bindings = KeyBindings()
-        bindings.add("escape", "enter")(_new_line)
+        # Alt-Enter; a paste keeps its own new lines.
+        bindings.add("escape", "enter")(lambda event: event.current_buffer.insert_text("\n"))
         self._session: PromptSession[str] = PromptSession(
             "> ",
             history=_History(str(history), is_incognito),
-            completer=self._completer,
             complete_while_typing=True,
             key_bindings=bindings,
             input=self._input,
@@ -71,11 +64,12 @@ class TerminalScreen:
         )
         self._save = save
         self._is_prompting = False
-        self._live: _LiveReply | None = None
+        self._is_live = False
 
     def welcome(self, commands: Sequence[CommandSpec]) -> None:
         """Greets, and completes these commands from then on."""
-        self._completer.commands = commands
+        described = {f"/{spec.name}": spec.description for spec in commands} | {"/quit": "Leave"}
+        self._session.completer = WordCompleter([*described], meta_dict=described, ignore_case=True, sentence=True)
         self._console.print(Text(WELCOME, style="dim"))
 
     async def read(self) -> str | None:
@@ -124,16 +118,18 @@ class TerminalScreen:
                 await asyncio.gather(watcher, return_exceptions=True)
         store_typeahead(self._input, typed)
 
-    def start(self, reply: _LiveReply) -> Live | None:
-        """Gives the changing part of the screen to a reply; None when it is taken or the person is typing."""
-        if self._live is not None or self._is_prompting:
+    def start(self, shown: ConsoleRenderable) -> Live | None:
+        """Gives the changing part of the screen away; None when it is taken or the person is typing."""
+        if self._is_live or self._is_prompting:
             return None
-        self._live = reply
-        return Live(reply, console=self._console, transient=True, refresh_per_second=REFRESHES_PER_S)
+        self._is_live = True
+        live = Live(shown, console=self._console, transient=True, refresh_per_second=REFRESHES_PER_S)
+        live.start()
+        return live
 
-    def end(self, reply: _LiveReply) -> None:
-        if self._live is reply:
-            self._live = None
+    def end(self, live: Live) -> None:
+        live.stop()
+        self._is_live = False
 
     async def show(self, answer: Answer) -> None:
         """Prints an answer for good, above the prompt if there is one."""
@@ -159,10 +155,8 @@ class _LiveReply:
         self._text = ""
         self._spinner = Spinner("dots", Text("thinking", style="dim"))
 
-    def begin(self, receipt: DeliveryRecord) -> None:
+    def begin(self, record: DeliveryRecord) -> None:
         self._live = self._screen.start(self)
-        if self._live is not None:
-            self._live.start()
 
     def show(self, text: str) -> None:
         self._text = text
@@ -173,9 +167,8 @@ class _LiveReply:
 
     async def abandon(self) -> None:
         if self._live is not None:
-            self._live.stop()
+            self._screen.end(self._live)
             self._live = None
-        self._screen.end(self)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """The end of the text so far: as many lines as the window has."""
@@ -196,20 +189,3 @@ class _History(FileHistory):
     def store_string(self, string: str) -> None:
         if not string.lower().startswith(_SECRET) and not self._is_incognito():
             super().store_string(string)
-
-
-class _Commands(Completer):
-    commands: Sequence[CommandSpec] = ()
-
-    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
-        typed = document.text_before_cursor
-        if not typed.startswith("/") or any(character.isspace() for character in typed):
-            return
-        for name, description in [(spec.name, spec.description) for spec in self.commands] + [("quit", "Leave")]:
-            if name.startswith(typed[1:].lower()):
-                yield Completion(f"/{name}", start_position=-len(typed), display_meta=description)
-
-
-def _new_line(event: KeyPressEvent) -> None:
-    """Alt-Enter; a paste keeps its own new lines."""
-    event.current_buffer.insert_text("\n")
