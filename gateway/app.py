@@ -64,8 +64,8 @@ from gateway.delivery import Delivery, ProviderReply, ReplyFactory
 from gateway.owner_notices import OwnerNotices
 from gateway.router import Router
 from gateway.scheduler import Scheduler
-from gateway.services import Services, chosen, client
-from gateway.supervisor import Supervisor
+from gateway.services import LOCK, Services, chosen, client
+from gateway.supervisor import CONNECTED, CONNECTING, Supervisor
 
 DRAIN_S = 5.0
 """How long after a stop signal, or after the last answer since, the others have to be finished."""
@@ -126,6 +126,7 @@ class _Process:
         for number in (signal.SIGINT, signal.SIGTERM):
             with contextlib.suppress(NotImplementedError):
                 loop.add_signal_handler(number, self._interrupt, number)
+        notices = OwnerNotices(self._services, self._delivery.wake)
         database, forgetting = self._services.database, self._services.forgetting
         async with asyncio.TaskGroup() as tasks:
             self._tasks = tasks
@@ -137,6 +138,7 @@ class _Process:
                     maintenance.watch(database.data_version, self._changed, self._on_change),
                     maintenance.tend((self._services.recall.tend, forgetting.tend, FactIndex(database).tend)),
                     self._memory.start(),
+                    self._supervisor.watch(self._services.note_platforms, notices.tell_of_outage),
                 )
             ]
             if self._memory.externals:
@@ -174,7 +176,7 @@ class _Process:
             await self._supervisor.run(adapter)
         except ConfigError:
             if not any(
-                state in ("connecting", "connected") or state.startswith("out of reach")
+                state in (CONNECTING, CONNECTED) or state.startswith("out of reach")
                 for platform, state in self._supervisor.states.items()
                 if platform != self._scheduler.platform
             ):
@@ -215,7 +217,7 @@ async def build_router(
     settings, zone = services.settings, services.settings.general.zone
     metered = MeteredModel(model, services.usage_log, services.clock, settings.model.cache)
     helper = None if helper is None else MeteredModel(helper, services.usage_log, services.clock, settings.model.cache)
-    owner_notices = OwnerNotices(services.people, services.transcripts, services.outbox, services.clock, delivery.wake)
+    owner_notices = OwnerNotices(services, delivery.wake)
     services.inbox.on_set_aside = owner_notices.tell_of_dead_letter
     memory = _memory(services, _memories(services, helper), owner_notices, delivery.wake)
     report.memory = memory
@@ -354,7 +356,7 @@ def _platforms(services: Services, *, chat_only: bool, has_terminal: bool) -> li
 
 def _locked(home: Path) -> contextlib.AbstractContextManager[object]:
     try:
-        return FileLock(home / "gateway.lock").acquire(timeout=0)
+        return FileLock(home / LOCK).acquire(timeout=0)
     except Timeout as error:
         raise ConfigError(
             f"Mneme runs already with the home {home}. Stop it first, or use another MNEME_HOME; recall, sessions, "

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
 from zoneinfo import ZoneInfo
@@ -20,7 +20,8 @@ from core.memory.guarded_provider import ProviderThread, foreign
 from core.store.sqlite import database as sqlite
 from core.store.sqlite.fact_index import FactIndex
 from gateway import texts
-from gateway.services import Services, WallClock, chosen, client
+from gateway.services import Services, WallClock, chosen, client, is_running
+from gateway.supervisor import CONNECTED
 
 PROBE_S = 30.0
 RESTORE = "Stop Mneme and restore a backup; where only the indexes are damaged, mneme check --repair is enough."
@@ -57,7 +58,19 @@ async def check(settings: Settings | None, problems: Sequence[str] = ()) -> list
     probes = {"model": _model(settings), "telegram": _telegram(settings), "discord": _discord(settings)}
     names = [name for name, table in settings.memory.providers.items() if table.enabled]
     probes |= {f"memory {name}": partial(_provider, settings, name) for name in names}
-    return results + list(await asyncio.gather(*(ask(subject, probe) for subject, probe in probes.items())))
+    asked = await asyncio.gather(*(ask(subject, probe) for subject, probe in probes.items()))
+    return results + [await _beside_gateway(settings, result) for result in asked]
+
+
+async def _beside_gateway(settings: Settings, result: CheckResult) -> CheckResult:
+    """What is right by itself may still not work for the gateway that runs now."""
+    if result.state != "right" or result.subject not in settings.platforms or not is_running(settings.home):
+        return result
+    async with Services.open(settings) as services:
+        state = (await services.platforms()).get(result.subject, CONNECTED)
+    if state == CONNECTED:
+        return result
+    return replace(result, state="wrong", text=f"{result.text} For the running gateway it is {state}.")
 
 
 async def ask(subject: str, probe: Probe | None) -> CheckResult:

@@ -9,13 +9,13 @@ from datetime import datetime
 from hashlib import sha256
 
 from core.notes.files import FILES
-from core.ports import Clock
 from core.store.notes import PendingNote
-from core.store.outbox import Outbox, OutboxItem
-from core.store.people import Pairing, People
-from core.store.sessions import Transcripts
+from core.store.outbox import OutboxItem
+from core.store.people import Pairing
 from core.types import Answer, Scope
 from gateway import texts
+from gateway.services import Services
+from gateway.supervisor import CONNECTED
 
 LOCAL = Scope.account("terminal", "local")
 LOOKED_AT = 20  # of a person's latest conversations, to find a private one
@@ -24,13 +24,8 @@ LOOKED_AT = 20  # of a person's latest conversations, to find a private one
 class OwnerNotices:
     """Leaves notices where a person talked last in private, at the terminal only when there is no other place."""
 
-    def __init__(
-        self, people: People, transcripts: Transcripts, outbox: Outbox, clock: Clock, on_wake: Callable[[], None]
-    ) -> None:
-        self._people = people
-        self._transcripts = transcripts
-        self._outbox = outbox
-        self._clock = clock
+    def __init__(self, services: Services, on_wake: Callable[[], None]) -> None:
+        self._services = services
         self._on_wake = on_wake
 
     async def announce(self, pairing: Pairing) -> None:
@@ -38,21 +33,28 @@ class OwnerNotices:
         key = f"pairing:{pairing.account.key}:{pairing.expires_at.isoformat()}"
         await self.tell(key, texts.asks_to_be_let_in(pairing.name, pairing.account))
 
-    async def tell(self, key: str, text: str, scope: Scope = LOCAL) -> None:
-        """Leaves a notice once for each `key`, for the owner or the person of `scope`."""
-        sessions = await self._transcripts.recent(await self._people.scopes(scope), LOOKED_AT)
-        places = [session.address for session in sessions if not session.scope.is_room]
+    async def tell(self, key: str, text: str, scope: Scope = LOCAL, not_on: str = "") -> None:
+        """Leaves a notice once for each `key`, for the owner or the person of `scope`, on another platform than
+        `not_on`."""
+        services = self._services
+        sessions = await services.transcripts.recent(await services.people.scopes(scope), LOOKED_AT)
+        places = [one.address for one in sessions if not one.scope.is_room and one.address.platform != not_on]
         places.sort(key=lambda address: address.platform == "terminal")
         if not places:
             return
-        now = self._clock.now()
+        now = services.clock.now()
         notice = OutboxItem(key=key, kind="notice", address=places[0], answer=Answer(text=text), next_at=now)
-        if await self._outbox.put(notice):
+        if await services.outbox.put(notice):
             self._on_wake()
 
     async def tell_of_dead_letter(self, platform: str) -> None:
         """Once a day for each platform."""
-        await self.tell(f"dead:{platform}:{self._clock.now():%Y-%m-%d}", texts.set_aside(platform))
+        await self.tell(f"dead:{platform}:{self._services.clock.now():%Y-%m-%d}", texts.set_aside(platform))
+
+    async def tell_of_outage(self, platform: str, state: str) -> None:
+        """Of a platform that is dead, elsewhere, and that it is back."""
+        text = texts.back(platform) if state == CONNECTED else texts.dead(platform, state)
+        await self.tell(f"outage:{platform}:{self._services.clock.now().isoformat()}", text, not_on=platform)
 
     async def tell_of_pending(self, note: PendingNote, began_at: datetime) -> None:
         """Tells of what waits for a yes, the owner for a room; nothing new where a notice was left since `began_at`."""

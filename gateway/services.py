@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+from filelock import FileLock, Timeout
 
 from config.settings import Settings
 from core.errors import ConfigError
@@ -31,6 +35,7 @@ from core.store.notes import FACT, Notes, PendingNote
 from core.store.outbox import Outbox
 from core.store.people import People
 from core.store.personal_data import PersonalData
+from core.store.rows import meta, set_meta
 from core.store.sessions import Transcripts
 from core.store.sqlite.database import Database
 from core.store.sync import SyncQueue
@@ -43,6 +48,9 @@ if TYPE_CHECKING:
 
 
 STATE = "state.db"
+LOCK = "gateway.lock"
+PLATFORMS = "platforms"
+"""Key of `state_meta`: how the platforms of the running gateway stand."""
 
 
 class WallClock:
@@ -96,6 +104,15 @@ class Services:
 
         return await Dictation(self.facts, self.settings.general.zone).approve(note, epoch)
 
+    async def note_platforms(self, states: Mapping[str, str]) -> None:
+        """Keeps what /status says of the platforms for the commands of a shell."""
+        await self.database.write(lambda connection: set_meta(connection, PLATFORMS, json.dumps(dict(states))))
+
+    async def platforms(self) -> Mapping[str, str]:
+        """What the running gateway has noted last; empty where none runs."""
+        noted = await self.database.read(lambda connection: meta(connection, PLATFORMS))
+        return json.loads(noted or "{}") if is_running(self.settings.home) else {}
+
     @classmethod
     @asynccontextmanager
     async def open(cls, settings: Settings, on_change: Callable[[], None] = lambda: None) -> AsyncIterator[Services]:
@@ -108,6 +125,17 @@ class Services:
             ]
             await services.people.set_owner(accounts, [Scope(key=f"room:{key}") for key in settings.owner.rooms])
             yield services
+
+
+def is_running(home: Path) -> bool:
+    """Whether a gateway or a chat uses this home now."""
+    if not (home / LOCK).exists():
+        return False
+    try:
+        with FileLock(home / LOCK).acquire(timeout=0):
+            return False
+    except Timeout:
+        return True
 
 
 def client(settings: Settings, clock: Clock) -> Claude | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 import structlog
 
@@ -16,6 +17,9 @@ from core.errors import ConfigError, DeliveryError, MnemeError, StoreError
 from core.ports import Adapter, Sink
 from core.types import CommandSpec
 
+CONNECTING, CONNECTED, ENDED = "connecting", "connected", "ended"
+LOOK_EVERY_S = 1.0
+DEAD_AFTER_S = 300.0
 SHORTEST_REST_S = 1.0
 LONGEST_REST_S = 60.0
 MISTAKES = 4
@@ -23,8 +27,26 @@ MISTAKES = 4
 delivered after it at the same address has to wait."""
 
 
+@dataclass(slots=True)
+class _Platform:
+    """`state` is what `run` knows, `logged` the last state that was logged; `down_at` on the loop's clock."""
+
+    adapter: Adapter
+    state: str = CONNECTING
+    logged: str = CONNECTING
+    down_at: float | None = None
+    is_told: bool = False
+
+    @property
+    def sentence(self) -> str:
+        if self.state == CONNECTED and self.adapter.problem:
+            return f"out of reach ({self.adapter.problem}), trying again"
+        return self.state
+
+
 class Supervisor:
-    """`on_open` is awaited once a platform has been opened, until it succeeds; nothing is listened to before."""
+    """`on_open` is awaited once a platform has been opened, until it succeeds; nothing is listened to before.
+    `dead_after_s`: how long a platform may be out of reach before the owner is told."""
 
     def __init__(
         self,
@@ -32,28 +54,57 @@ class Supervisor:
         commands: Sequence[CommandSpec],
         on_open: Callable[[Adapter], Awaitable[None]],
         shortest_rest_s: float = SHORTEST_REST_S,
+        dead_after_s: float = DEAD_AFTER_S,
     ) -> None:
         self._sink = sink
         self._commands = commands
         self._on_open = on_open
         self._shortest_rest_s = shortest_rest_s
-        self._states: dict[str, str] = {}
-        self._adapters: dict[str, Adapter] = {}
+        self._dead_after_s = dead_after_s
+        self._platforms: dict[str, _Platform] = {}
         self._log = structlog.get_logger("supervisor")
 
     @property
     def states(self) -> Mapping[str, str]:
         """One sentence on each platform, for /status."""
-        states = dict(self._states)
-        for platform, adapter in self._adapters.items():
-            if states[platform] == "connected" and adapter.problem:
-                states[platform] = f"out of reach ({adapter.problem}), trying again"
-        return states
+        return {name: platform.sentence for name, platform in self._platforms.items()}
+
+    async def watch(
+        self,
+        on_change: Callable[[Mapping[str, str]], Awaitable[None]],
+        on_outage: Callable[[str, str], Awaitable[None]],
+    ) -> None:
+        """Until cancelled: logs what becomes connected and what is so no more, and calls `on_change` with all states
+        then; `on_outage` with a platform that is dead and its state, and once more when it is back."""
+        known: Mapping[str, str] = {}
+        while True:
+            try:
+                for name, platform in self._platforms.items():
+                    await self._look(name, platform, on_outage)
+                if (states := self.states) != known:
+                    await on_change(states)
+                    known = states
+            except StoreError as error:
+                self._log.error("what became of a platform cannot be stored", error=str(error))
+            await asyncio.sleep(min(LOOK_EVERY_S, self._dead_after_s))
+
+    async def _look(self, name: str, platform: _Platform, on_outage: Callable[[str, str], Awaitable[None]]) -> None:
+        state, now = platform.sentence, asyncio.get_running_loop().time()
+        is_up = state in (CONNECTED, ENDED)
+        if state != CONNECTING and is_up != (platform.logged in (CONNECTED, ENDED)):
+            tell = self._log.info if is_up else self._log.warning
+            tell("a platform is connected" if is_up else "a platform is not connected", platform=name, state=state)
+            platform.logged = state
+        platform.down_at = None if is_up else platform.down_at or now
+        is_dead = platform.down_at is not None and now - platform.down_at > self._dead_after_s
+        if platform.is_told != is_dead and (is_up or is_dead):
+            await on_outage(name, state)
+            platform.is_told = is_dead
 
     async def run(self, adapter: Adapter) -> None:
         """Until cancelled, or until `listen` returns at the end of input. Raises ConfigError when the platform refuses
         us."""
-        self._adapters[adapter.platform] = adapter
+        platform = self._platforms[adapter.platform] = _Platform(adapter)
         rest_s = self._shortest_rest_s
         is_open = is_taken_up = False
         loop = asyncio.get_running_loop()
@@ -61,29 +112,26 @@ class Supervisor:
             began = loop.time()
             try:
                 if not is_open:
-                    self._states[adapter.platform] = "connecting"
                     await adapter.open()
                     is_open = True
                 if not is_taken_up:
                     await self._on_open(adapter)
                     is_taken_up = True
-                self._states[adapter.platform] = "connected"
-                self._log.info("a platform is connected", platform=adapter.platform)
+                platform.state = CONNECTED
                 await adapter.listen(self._sink, self._commands)
-                self._states[adapter.platform] = "ended"
-                self._log.info("a platform has ended", platform=adapter.platform)
+                platform.state = ENDED
                 return
             except ConfigError as error:
-                self._states[adapter.platform] = f"given up: {error}"
+                platform.state = f"given up: {error}"
                 self._log.error("a platform was given up", platform=adapter.platform, reason=str(error))
                 raise
             except StoreError as error:
                 self._log.error("what a platform brings cannot be stored", platform=adapter.platform, error=str(error))
-                self._states[adapter.platform] = f"out of reach ({error}), trying again"
+                platform.state = f"out of reach ({error}), trying again"
                 rest_s = self._shortest_rest_s
             except Exception as error:
                 self._log.exception("a platform fell over", platform=adapter.platform)
-                self._states[adapter.platform] = f"out of reach ({type(error).__name__}), trying again"
+                platform.state = f"out of reach ({type(error).__name__}), trying again"
             if loop.time() - began > LONGEST_REST_S:
                 rest_s = self._shortest_rest_s
             await asyncio.sleep(rest_s)

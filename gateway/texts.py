@@ -119,6 +119,14 @@ def set_aside(platform: str) -> str:
     )
 
 
+def dead(platform: str, state: str) -> str:
+    return f"{platform.title()} has not worked for a while: {state}. I tell you when it is back."
+
+
+def back(platform: str) -> str:
+    return f"{platform.title()} works again."
+
+
 def unknown_command(name: str, near: Sequence[str]) -> str:
     guess = f" Did you mean {' or '.join(f'/{one}' for one in near)}?" if near else ""
     return f"There is no command /{name[:40]}.{guess} /help lists them all."

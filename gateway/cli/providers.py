@@ -16,8 +16,8 @@ from core.errors import ConfigError
 from core.memory.plugins import BUILT_IN, OptionForm, Plugins
 from core.memory.sync import Sync
 from gateway import texts
-from gateway.cli.runtime import AsJson, fail, is_running, leaving, say, say_json, tell, visit, zone_of
-from gateway.services import Services, chosen
+from gateway.cli.runtime import AsJson, fail, leaving, say, say_json, tell, visit, zone_of
+from gateway.services import Services, chosen, is_running
 
 Mode = Literal["hybrid", "context", "tools"]
 

@@ -11,10 +11,10 @@ import typer
 from config.settings import Settings
 from core.store.jobs import Job
 from core.types import Address, Answer, Command, Scope
-from gateway.cli.runtime import HERE, OWN, AsJson, Group, InScope, Yes, chat, is_running, joined, print_json, say
+from gateway.cli.runtime import HERE, OWN, AsJson, Group, InScope, Yes, chat, joined, print_json, say
 from gateway.commands.context import CommandContext
 from gateway.commands.reminders import ReminderCommands
-from gateway.services import Services
+from gateway.services import Services, is_running
 
 ID = Annotated[int, typer.Argument(metavar="ID", help="The number of a reminder.")]
 When = Annotated[

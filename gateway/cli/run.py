@@ -18,7 +18,6 @@ from gateway.cli.runtime import (
     AsJson,
     answer_with,
     finish,
-    is_running,
     leaving,
     plain,
     say,
@@ -27,7 +26,7 @@ from gateway.cli.runtime import (
     visit,
 )
 from gateway.commands.context import CommandContext
-from gateway.services import Services
+from gateway.services import Services, is_running
 
 _COLOURS: dict[str, str | None] = {"right": "green", "wrong": "red", "off": None}
 

@@ -14,12 +14,10 @@ import sys
 import uuid
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 from zoneinfo import ZoneInfo
 
 import typer
-from filelock import FileLock, Timeout
 from typer.core import TyperGroup
 
 from config.settings import Settings, SettingsError
@@ -38,7 +36,6 @@ HERE = Address(platform="terminal", chat_id="local")
 OWN = Scope.account("terminal", "local")
 OWNER = Sender(id="local", name="Owner")
 LOG = "mneme.log"
-LOCK = "gateway.lock"
 _SCOPE = re.compile(r"(?:account|room):[a-z][a-z0-9_-]{0,31}:[^\s:]{1,100}")
 _CHAT_COMMAND = re.compile(r"`/(?=(?:approve|cron|facts|forget|memory|recall|remember|remind|sessions|status|usage)\b)")
 """A command that exists here too, as texts for a chat name it."""
@@ -237,17 +234,6 @@ async def seen(services: Services, scope: str | None) -> frozenset[Scope]:
 def scope_of(key: str | None) -> Scope:
     """The scope of an option; the terminal's own without one."""
     return OWN if key is None else Scope(key=key)
-
-
-def is_running(home: Path) -> bool:
-    """Whether a gateway or a chat uses this home now."""
-    if not (home / LOCK).exists():
-        return False
-    try:
-        with FileLock(home / LOCK).acquire(timeout=0):
-            return False
-    except Timeout:
-        return True
 
 
 def joined(words: list[str] | None) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from core.agent.offline import MODEL as OFFLINE
@@ -76,7 +76,7 @@ class StatusReport:
     async def lines(self) -> Sequence[str]:
         """One sentence a line, platforms first."""
         services = self._services
-        states: Mapping[str, str] = self.supervisor.states if self.supervisor else {}
+        states = self.supervisor.states if self.supervisor else await services.platforms()
         names = services.settings.model
         asked = f"{names.chat}, for small work {names.helper}"
         counts = await services.outbox.counts()

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from aiohttp import web
+from filelock import FileLock
 
 from adapters.discord.adapter import check_discord
 from adapters.telegram.adapter import check_telegram
@@ -19,8 +20,9 @@ from core.store.facts import Fact, Facts
 from core.store.sqlite import database as sqlite
 from core.store.sqlite.database import Database
 from core.types import RawUpdate
-from gateway.check import ADVICE, ask, check, repaired
+from gateway.check import ADVICE, CheckResult, ask, check, repaired
 from gateway.services import Services
+from tests.fixtures.bot_api import BotApi
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.samples import ANA, NOON
 
@@ -58,6 +60,25 @@ async def test_what_was_set_aside_is_listed_until_it_is_dropped(home: Path) -> N
     assert "mneme check --repair drops them" in listed.advice
     assert (await repaired(settings)).state == "right"
     assert [one for one in await check(settings) if one.subject == "set aside"] == []
+
+
+async def test_a_check_beside_the_gateway_says_what_the_gateway_says(home: Path) -> None:
+    async with BotApi() as api:
+        variables = {"TELEGRAM_BOT_TOKEN": api.token, "MNEME_TELEGRAM_API_URL": api.url}
+        settings = Settings.load({"MNEME_HOME": str(home), **variables})
+        state = "out of reach (another process polls with this token), trying again"
+        async with Services.open(settings) as services:
+            await services.note_platforms({"telegram": state})
+
+        async def found() -> CheckResult:
+            (result,) = [one for one in await check(settings) if one.subject == "telegram"]
+            return result
+
+        with FileLock(home / "gateway.lock"):
+            beside = await found()
+        alone = await found()
+    assert (alone.state, alone.text) == ("right", "The token is valid; the bot is @mneme_bot.")
+    assert (beside.state, beside.text) == ("wrong", f"{alone.text} For the running gateway it is {state}.")
 
 
 async def test_an_option_that_changed_its_name_is_said(home: Path) -> None:

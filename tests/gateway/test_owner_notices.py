@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from core.types import Account, Address, Scope
 from gateway.owner_notices import OwnerNotices
-from tests.fixtures.gateway_harness import open_gateway
+from tests.fixtures.gateway_harness import notices, open_gateway
 
 pytestmark = pytest.mark.slow
 
@@ -16,9 +17,33 @@ async def test_a_notice_is_left_once(home: Path) -> None:
     async with open_gateway(home) as harness:
         services = harness.services
         await harness.say("I moved to Zanzibar in May.")
-        notices = OwnerNotices(services.people, services.transcripts, services.outbox, services.clock, lambda: None)
+        notices = OwnerNotices(services, lambda: None)
         await notices.tell("memory-down:diary", "My memory “diary” is out of order.")
         await notices.tell("memory-down:diary", "My memory “diary” is out of order.")
         due = await services.outbox.due(services.clock.now(), ["telegram"])
         texts = [outbox_item.answer.text for outbox_item in due if outbox_item.kind == "notice" and outbox_item.answer]
         assert texts == ["My memory “diary” is out of order."]
+
+
+async def test_an_outage_is_told_on_another_platform(home: Path) -> None:
+    async with open_gateway(home) as harness:
+        owner_notices = OwnerNotices(harness.services, lambda: None)
+        await harness.say("hello")
+        await owner_notices.tell_of_outage("telegram", "out of reach (no route to host), trying again")
+        assert await notices(harness) == [], "there is no other place"
+        await harness.services.people.set_owner(
+            [Account(platform=name, user_id="42") for name in ("telegram", "discord")], []
+        )
+        address = Address(platform="discord", chat_id="9")
+        await harness.say("hello", address=address, scope=Scope.account("discord", "42"))
+        await harness.say("hello again")
+        await owner_notices.tell_of_outage("telegram", "out of reach (no route to host), trying again")
+        await owner_notices.tell_of_outage("telegram", "connected")
+        assert await notices(harness) == [
+            (
+                "discord:9",
+                "Telegram has not worked for a while: out of reach (no route to host), trying again. "
+                "I tell you when it is back.",
+            ),
+            ("discord:9", "Telegram works again."),
+        ]

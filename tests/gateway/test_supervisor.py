@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pytest
+from structlog.testing import capture_logs
 
 from core.errors import ConfigError, DeliveryError, StoreError
 from core.ports import Adapter, Reply, Sink
 from core.types import CommandSpec, Inbound
+from gateway import supervisor as supervisor_module
 from gateway.supervisor import MISTAKES, Supervisor, contained
 from tests.fixtures.gateway_harness import KeptPlatform
 
@@ -137,3 +139,59 @@ async def test_a_platform_that_says_what_is_wrong_is_not_called_connected() -> N
     supervisor = Supervisor(Deaf(), (), take_up)
     await supervisor.run(Waiting())
     assert supervisor.states == {"telegram": "ended"}
+
+
+async def test_what_is_connected_is_logged_once_each_way_and_an_outage_told_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(supervisor_module, "LOOK_EVERY_S", 0.005)
+    told = list[tuple[str, str]]()
+    noted, changed = list[str](), asyncio.Event()
+
+    class Open(Fragile):
+        async def listen(self, sink: Sink, commands: Sequence[CommandSpec]) -> None:
+            await asyncio.Event().wait()
+
+    async def take_up(adapter: Adapter) -> None:
+        return None
+
+    async def note(states: Mapping[str, str]) -> None:
+        noted.append(states["telegram"])
+        changed.set()
+
+    async def tell(name: str, state: str) -> None:
+        told.append((name, state))
+        changed.set()
+
+    async def until(count: int, seen: Sequence[object]) -> None:
+        async with asyncio.timeout(5):
+            while len(seen) < count:
+                changed.clear()
+                await changed.wait()
+
+    platform = Open()
+    platform.problem = "not reached yet"
+    supervisor = Supervisor(Deaf(), (), take_up, dead_after_s=0.05)
+    with capture_logs() as logs:
+        running = asyncio.create_task(supervisor.run(platform))
+        await asyncio.sleep(0)
+        watching = asyncio.create_task(supervisor.watch(note, tell))
+        await until(1, noted)
+        assert noted == ["out of reach (not reached yet), trying again"]
+        for problem in ("", "no route to host"):
+            platform.problem = problem
+            await until(len(noted) + 1, noted)
+        await until(1, told)
+        platform.problem = "no name"
+        await until(4, noted)
+        platform.problem = ""
+        await until(2, told)
+        for task in (running, watching):
+            task.cancel()
+        await asyncio.wait([running, watching])
+    assert told == [("telegram", "out of reach (no route to host), trying again"), ("telegram", "connected")]
+    assert [entry["event"] for entry in logs] == [
+        "a platform is connected",
+        "a platform is not connected",
+        "a platform is connected",
+    ]
