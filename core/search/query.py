@@ -6,7 +6,7 @@ Words (all of them), ``OR``, ``NOT`` or a leading ``-``, ``"a phrase"``, ``prefi
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterator
 from itertools import chain, islice
 
 from core.store.query import Clause, Phrase, Route, SearchPlan
@@ -30,47 +30,50 @@ _TOKEN = re.compile(r'(-?)"([^"]*)"(\*?)|([^\s"]+)')
 def parse(text: str) -> SearchPlan:
     """The plan of a query; empty where there are only words to leave out, or none at all."""
     alternatives: list[list[Clause]] = [[]]
-    is_excluded = False
     count = 0
-    for token in _TOKEN.finditer(clean(text)):
-        bare = token[4]
-        if bare == "OR":
+    for token, is_excluded in _tokens(clean(text)):
+        if token[4] == "OR":
             alternatives.append([])
             continue
-        if bare in ("AND", "NOT"):
-            is_excluded = bare == "NOT"
-            continue
-        if bare is None:
-            clause = _clause(token[2], is_excluded or bool(token[1]), bool(token[3]))
-        else:
-            clause = _bare(bare, is_excluded)
-        is_excluded = False
+        clause = _bare(token[4], is_excluded) if token[4] else _clause(token[2], is_excluded, bool(token[3]))
         if clause is not None and count < LIMIT_TERMS and clause not in alternatives[-1]:
             count += max(1, sum(len(mark.split()) for mark in clause.marks))
             alternatives[-1].append(clause)
     return SearchPlan(tuple(tuple(one) for one in alternatives if not all(clause.is_excluded for clause in one)))
 
 
+def _tokens(text: str) -> Iterator[tuple[re.Match[str], bool]]:
+    """Words, quotations and ``OR``, and whether one is to be left out."""
+    is_excluded = False
+    for token in _TOKEN.finditer(text):
+        if token[4] in ("AND", "NOT"):
+            is_excluded = token[4] == "NOT"
+            continue
+        yield token, is_excluded or bool(token[1])
+        is_excluded = False
+
+
 def any_of(text: str) -> SearchPlan:
     """The plan for any of the words but stop words; unspaced scripts count by pairs, without words that only ask."""
-    cut = pieces(clean(text))
-    spaced = " ".join(_of_kind(cut, "words"))
-    runs, symbols = _of_kind(cut, "run"), _of_kind(cut, "symbol")
+    kinds: dict[str, list[str]] = {"words": [], "run": [], "symbol": []}
+    for kind, part in pieces(clean(text)):
+        kinds[kind].append(part)
+    spaced, runs, symbols = " ".join(kinds["words"]), kinds["run"], kinds["symbol"]
     typed = [word.casefold() for word in words_of(spaced)]
     words = [word for word in typed if word not in stop_words()]
     asked = apart(list(chain.from_iterable(map(asked_terms, runs))))
     if not asked and not words and not symbols:
         asked, words = runs, [] if runs else typed
-    spoken = list(dict.fromkeys([*words, *signed_terms(spaced)]))[:LIMIT_TERMS]
-    clauses = [Clause((("words", Phrase((word,))),), (word,) if word in words else ()) for word in spoken]
-    pairs = chain.from_iterable(pairs_of(term) or [term] for term in asked)
-    shown = {**{pair: pair for pair in pairs}, **{symbol_token(symbol): symbol for symbol in symbols}}
-    clauses += [Clause((("pairs", Phrase((one,))),), (mark,)) for one, mark in islice(shown.items(), LIMIT_TERMS)]
-    return SearchPlan(tuple((clause,) for clause in clauses))
+    spoken = {**dict.fromkeys(signed_terms(spaced), ""), **{word: word for word in words}}
+    pairs = {pair: pair for term in asked for pair in pairs_of(term) or [term]}
+    pairs |= {symbol_token(symbol): symbol for symbol in symbols}
+    return SearchPlan((*_each(spoken, "words"), *_each(pairs, "pairs")))
 
 
-def _of_kind(cut: Iterable[tuple[str, str]], wanted: str) -> list[str]:
-    return [part for kind, part in cut if kind == wanted]
+def _each(marks: dict[str, str], route: Route) -> Iterator[tuple[Clause]]:
+    """An alternative for each word, with what to mark for it."""
+    for word, mark in islice(marks.items(), LIMIT_TERMS):
+        yield (Clause(((route, Phrase((word,))),), (mark,) if mark else ()),)
 
 
 def inflected(text: str) -> SearchPlan:
@@ -86,18 +89,11 @@ def inflected(text: str) -> SearchPlan:
 
 def asked_for(text: str) -> str:
     """The text without operators and what they exclude, for a search by any of its words."""
-    kept: list[str] = []
-    is_excluded = False
-    for token in _TOKEN.finditer(clean(text)):
-        bare = token[4]
-        if bare in ("AND", "NOT"):
-            is_excluded = bare == "NOT"
-            continue
-        is_left = is_excluded or bool(token[1]) or (bare is not None and re.match("-(?!-)", bare) is not None)
-        is_excluded = False
-        if not is_left and bare != "OR":
-            kept.append(token[0])
-    return " ".join(kept)
+    return " ".join(
+        token[0]
+        for token, is_excluded in _tokens(clean(text))
+        if not is_excluded and token[4] != "OR" and not re.match("-(?!-)", token[4] or "")
+    )
 
 
 def is_question(text: str) -> bool:

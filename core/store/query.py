@@ -38,8 +38,8 @@ class Clause(NamedTuple):
 
 
 class SearchPlan(NamedTuple):
-    """A message is found when all clauses of one alternative hold, and ranked by the phrases wanted that it has. Without
-    an alternative there is nothing to search for."""
+    """A message is found when all clauses of one alternative hold, and ranked by the phrases wanted that it has; none:
+    there is nothing to search for."""
 
     alternatives: tuple[tuple[Clause, ...], ...] = ()
 
