@@ -8,16 +8,16 @@ people misremember.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime
+from typing import NamedTuple, cast, get_args
 from zoneinfo import ZoneInfo
 
 from core.dates import periods
 from core.store.query import DEFAULT_ROLES, SearchQuery
 from core.types import Role
 
-_ROLES: Mapping[str, Role] = {"user": "user", "assistant": "assistant", "tool": "tool"}
 _ME = frozenset({"me", "myself", "i", "user"})
 _YOU = frozenset({"you", "yourself", "assistant", "bot", "mneme"})
 _PLATFORMS = frozenset(
@@ -25,14 +25,13 @@ _PLATFORMS = frozenset(
 )
 """What ``on:`` takes for a platform without doubt; ``platform:`` takes any name."""
 _TIMES = frozenset({"before", "until", "after", "since", "during"})
-_NUMBERED = frozenset({"in", "page", "around"})
 _LIKE_ASCII = str.maketrans({"\u201c": '"', "\u201d": '"', "\u201e": '"', "\u2033": '"', "\uff1a": ":"})
 """Each for one character, so that places in the text stay."""
 LOOK_CHARS = 10_000
 VALUE_CHARS = 200
 _SHOWN_CHARS = 40
 _NAME = re.compile(r"[\w.-]{1,40}")
-_NUMBER = re.compile(r"#?(\d{1,18})")
+_NUMBER = re.compile(r"#?(\d{1,18})", re.ASCII)
 _PIECE = re.compile(
     r'"[^"]*"|(?<!\S)(?P<minus>-?)(?P<key>role|platform|on|title|from|in|before|until|after|since|during|page|around):'
     r'(?:"(?P<quoted>[^"]*)"|(?P<bare>[^\s"]*))',
@@ -41,8 +40,7 @@ _PIECE = re.compile(
 _WORD = re.compile(r"\s{0,8}([^\s\"]{1,40})")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Filters:
+class Filters(NamedTuple):
     """The query without its filters' text; `notes` are sentences about what was not understood."""
 
     query: SearchQuery
@@ -53,7 +51,7 @@ def read(query: SearchQuery, now: datetime, zone: ZoneInfo) -> Filters:
     """Takes the filters out of the query's text; dates are those of `zone`. A query of prose comes back as it is."""
     text = query.text[:LOOK_CHARS].translate(_LIKE_ASCII)
     if query.is_prose or ":" not in text:
-        return Filters(query=query)
+        return Filters(query)
     narrowed, notes, kept = query, list[str](), list[str]()
     position = 0
     while (found := _PIECE.search(text, position)) is not None:
@@ -65,10 +63,8 @@ def read(query: SearchQuery, now: datetime, zone: ZoneInfo) -> Filters:
             notes += [taken] if taken else []
             kept.append(query.text[position : found.end()])
             position = found.end()
-    if position == 0:
-        return Filters(query=query)
     words = "".join([*kept, query.text[position:]])
-    return Filters(query=replace(narrowed, text=words if words.strip() else ""), notes=tuple(notes[:3]))
+    return Filters(replace(narrowed, text=words if words.strip() else ""), tuple(notes[:3]))
 
 
 def unlimited(query: SearchQuery) -> SearchQuery:
@@ -97,39 +93,39 @@ def next_page(text: str) -> str:
 
 def by(query: SearchQuery, name: str) -> SearchQuery:
     """The query for what `name` said: a person's name, "me" for whoever asks, "you" for the assistant."""
-    word = name.strip().removeprefix("@").casefold()
-    if word in _ME:
+    name = name.strip().removeprefix("@")
+    if name.casefold() in _ME:
         return replace(query, roles=("user",), is_own=True, sender=None)
-    if word in _YOU:
+    if name.casefold() in _YOU:
         return replace(query, roles=("assistant",), is_own=False, sender=None)
-    return replace(query, sender=name.strip().removeprefix("@"), is_own=False)
+    return replace(query, sender=name, is_own=False)
+
+
+def names_in(text: str) -> tuple[str, ...]:
+    """What stands between commas, in small letters, each once."""
+    return tuple(dict.fromkeys(name.strip().casefold() for name in text.split(",") if name.strip()))
 
 
 def roles_of(text: str) -> tuple[Role, ...]:
     """The roles in a list with commas; none where it names anything else."""
-    names = dict.fromkeys(name.strip().casefold() for name in text.split(",") if name.strip())
-    return tuple(_ROLES[name] for name in names) if names.keys() <= _ROLES.keys() else ()
-
-
-def between(query: SearchQuery, after: datetime | None, before: datetime | None) -> SearchQuery:
-    """The query for what was said in this time too, besides what it asks already."""
-    latest = max((moment for moment in (query.after, after) if moment is not None), default=None)
-    earliest = min((moment for moment in (query.before, before) if moment is not None), default=None)
-    return replace(query, after=latest, before=earliest)
+    names = names_in(text)
+    return tuple(cast(Role, name) for name in names) if set(names) <= set(get_args(Role)) else ()
 
 
 def timed(query: SearchQuery, key: str, value: str, now: datetime, zone: ZoneInfo) -> SearchQuery | None:
-    """The query narrowed by a time; None where `value` names none. ``before`` ends where it begins, ``until`` where it
-    ends."""
+    """The query narrowed by a time, besides what it asks already; None where `value` names none. ``before`` ends where
+    it begins, ``until`` where it ends."""
     found = periods.read(value, now, zone)
     if found is None:
         return None
     start, end = found
-    if key == "before":
-        return between(query, None, start)
-    if key == "until":
-        return between(query, None, end)
-    return between(query, start, end if key in ("on", "in", "during") else None)
+    after = None if key in ("before", "until") else start
+    before = {"before": start, "until": end, "on": end, "in": end, "during": end}.get(key)
+    return replace(
+        query,
+        after=max((moment for moment in (query.after, after) if moment is not None), default=None),
+        before=min((moment for moment in (query.before, before) if moment is not None), default=None),
+    )
 
 
 def _taken(
@@ -141,52 +137,56 @@ def _taken(
         return f"Filters cannot be turned round with a minus; “{typed}” was taken as words."
     if not value:
         return f"There is nothing behind “{typed}”, so it was taken as a word."
-    if key in _TIMES or key == "on" or (key == "in" and not _NUMBER.fullmatch(value)):
-        for words, end in reversed(_words_behind(found, value)):
+    if key in _TIMES or key == "on" or (key == "in" and _number(value) is None):
+        for words, end in reversed(list(_words_behind(found, value))):
             if (narrowed := timed(query, key, words, now, zone)) is not None:
                 return narrowed, end
-    result = _numbered(query, key, value) if key in _NUMBERED else _named(query, key, value)
+    result = _named(query, key, value)
     if isinstance(result, str):
         return f"“{_shown(value)}” {result}; “{typed}” was taken as words."
     return result, found.end()
 
 
-def _words_behind(found: re.Match[str], value: str) -> list[tuple[str, int]]:
+def _words_behind(found: re.Match[str], value: str) -> Iterator[tuple[str, int]]:
     """The value and, where it has no quotes, with as many words behind it as a time may have; each with its end."""
-    pieces = [(value, found.end())]
-    while found["quoted"] is None and len(pieces) < periods.WORDS:
-        word = _WORD.match(found.string, pieces[-1][1])
+    end = found.end()
+    yield value, end
+    for _ in range(0 if found["quoted"] is not None else periods.WORDS - 1):
+        word = _WORD.match(found.string, end)
         if word is None or _PIECE.match(found.string, word.start(1)):
-            break
-        pieces.append((f"{pieces[-1][0]} {word[1]}", word.end()))
-    return pieces
+            return
+        value, end = f"{value} {word[1]}", word.end()
+        yield value, end
 
 
 def _named(query: SearchQuery, key: str, value: str) -> SearchQuery | str:
-    if key == "title":
-        return replace(query, title=value)
-    if key == "from":
-        return by(query, value)
-    if key in _TIMES:
-        return "is no date that I can read (2026-05-01, May, last week)"
-    if key == "role":
-        roles = roles_of(value)
-        return replace(query, roles=roles) if roles else "is no role (there are user, assistant and tool)"
-    names = [name.strip().casefold() for name in value.split(",") if name.strip()]
-    if key == "on" and not (names and _PLATFORMS.issuperset(names)):
-        return "is neither a platform nor a date that I know (platform: takes any name)"
-    if not names or not all(map(_NAME.fullmatch, names)):
-        return "is no platform (telegram, discord, terminal, …)"
-    return replace(query, platforms=tuple(dict.fromkeys([*query.platforms, *names])))
-
-
-def _numbered(query: SearchQuery, key: str, value: str) -> SearchQuery | str:
-    number = _number(value)
-    if key == "in":
-        return "is neither the number of a session nor a time" if number is None else replace(query, session=number)
-    if key == "page":
-        return replace(query, page=number) if number else "is no page (page:2 is the second)"
-    return "is not the number of a message" if number is None else replace(query, around=number)
+    """The query narrowed by what is no time; what is wrong with the value."""
+    number, names = _number(value), names_in(value)
+    result: SearchQuery | str
+    match key:
+        case "title":
+            result = replace(query, title=value)
+        case "from":
+            result = by(query, value)
+        case "role":
+            roles = roles_of(value)
+            result = replace(query, roles=roles) if roles else "is no role (there are user, assistant and tool)"
+        case "in":
+            is_none = "is neither the number of a session nor a time"
+            result = is_none if number is None else replace(query, session=number)
+        case "page":
+            result = replace(query, page=number) if number else "is no page (page:2 is the second)"
+        case "around":
+            result = "is not the number of a message" if number is None else replace(query, around=number)
+        case "on" if not (names and _PLATFORMS.issuperset(names)):
+            result = "is neither a platform nor a date that I know (platform: takes any name)"
+        case "on" | "platform" if names and all(map(_NAME.fullmatch, names)):
+            result = replace(query, platforms=tuple(dict.fromkeys([*query.platforms, *names])))
+        case "platform":
+            result = "is no platform (telegram, discord, terminal, …)"
+        case _:
+            result = "is no date that I can read (2026-05-01, May, last week)"
+    return result
 
 
 def _value(found: re.Match[str]) -> str:
@@ -195,7 +195,7 @@ def _value(found: re.Match[str]) -> str:
 
 def _number(value: str) -> int | None:
     found = _NUMBER.fullmatch(value)
-    return int(found[1]) if found is not None and found[1].isascii() else None
+    return int(found[1]) if found is not None else None
 
 
 def _shown(text: str) -> str:

@@ -62,7 +62,7 @@ def recall(  # noqa: PLR0913  The options are read off the signature.
         scopes=frozenset(),
         text="" if text == STREAM else text,
         roles=roles,
-        platforms=tuple(name.strip().casefold() for name in (platform or "").split(",") if name.strip()),
+        platforms=filters.names_in(platform or ""),
         title=title,
         session=session,
         around=around,

@@ -117,7 +117,7 @@ def test_options_and_typed_filters_hold_together() -> None:
 
 def test_prose_has_no_filters() -> None:
     query = replace(PLAIN, text="see role:assistant before:may", is_prose=True)
-    assert filters.read(query, NOW, ZONE) == filters.Filters(query=query)
+    assert filters.read(query, NOW, ZONE) == filters.Filters(query)
 
 
 @pytest.mark.parametrize(
