@@ -21,7 +21,7 @@ from adapters.discord.commands import announce
 from adapters.discord.events import DiscordEvents
 from adapters.discord.normalize import PLATFORM
 from adapters.poll_lock import PollLock
-from core.errors import ConfigError, DeliveryError
+from core.errors import ConfigError, DeliveryError, MnemeError
 from core.ports import Clock, Reply, Sink
 from core.types import Address, CommandSpec
 
@@ -86,7 +86,7 @@ class Discord:
         self._gateway_url = gateway_url
         self._has_message_content = has_message_content
         self._lock = PollLock(PLATFORM, api_url or API_URL, self._token)
-        self.events = DiscordEvents(self._sending, inbox, clock, limit_chars)
+        self.events = DiscordEvents(self._ready, inbox, clock, limit_chars)
         self._login = asyncio.Lock()
         self._client: DiscordClient | None = None
         self._is_closed = False
@@ -99,7 +99,6 @@ class Discord:
     async def open(self) -> None:
         """Raises ConfigError when the token or an address is refused, or another process has the token. Discord out of
         reach is no reason to fail: `listen` waits."""
-        _quiet_logs()
         redirect(self._api_url, self._gateway_url)
         self._lock.acquire()
         try:
@@ -156,25 +155,26 @@ class Discord:
             client = DiscordClient(self.events, has_message_content=self._has_message_content, pause_s=self.pause_s)
             try:
                 await log_in(client, self._token, has_message_content=self._has_message_content)
-            except DeliveryError as error:
+                self._client = client
+            except MnemeError as error:
                 self._failure = str(error)
                 raise
-            self._client = client
+            finally:
+                if self._client is None:
+                    await client.close()
             return client
 
-    async def _sending(self) -> discord.Client:
-        """The same for those who send: whatever is wrong, the message was not delivered."""
-        try:
-            return await self._ready()
-        except ConfigError as error:
-            raise DeliveryError(str(error)) from error
-
     async def _connect(self, client: DiscordClient) -> None:
-        """One gateway connection with its resumes; returns when it is lost for good, so that a new one can be made."""
+        """One gateway connection with its resumes; returns when it is lost for good, or down for `down_s`, so that a
+        new one can be made."""
         client.is_identified = False
         connection = asyncio.create_task(client.connect(), name="discord gateway")
+        loop = asyncio.get_running_loop()
+        alive_at = loop.time()
         try:
-            await self._lost(connection)
+            while not connection.done() and loop.time() - alive_at < self.down_s:
+                await asyncio.wait([connection], timeout=self.down_s / 4)
+                alive_at = alive_at if self.problem else loop.time()
             if connection.done():
                 connection.result()
         except discord.PrivilegedIntentsRequired as error:
@@ -188,19 +188,10 @@ class Discord:
             await _ended(connection)
             await client.hang_up()
 
-    async def _lost(self, connection: asyncio.Task[None]) -> None:
-        """Returns when a connection has ended, or is down for `down_s`."""
-        loop = asyncio.get_running_loop()
-        alive_at = loop.time()
-        while not connection.done() and loop.time() - alive_at < self.down_s:
-            await asyncio.wait([connection], timeout=self.down_s / 4)
-            alive_at = alive_at if self.problem else loop.time()
-
 
 async def check_discord(token: str, api_url: str | None, *, has_message_content: bool) -> str:
     """A sentence that names the bot. Raises ConfigError when the token or the intent is refused, DeliveryError when
     Discord is out of reach."""
-    _quiet_logs()
     redirect(api_url, None)
     client = discord.Client(intents=discord.Intents.none())
     try:
@@ -211,25 +202,21 @@ async def check_discord(token: str, api_url: str | None, *, has_message_content:
 
 
 async def log_in(client: discord.Client, token: str, *, has_message_content: bool) -> None:
-    """Raises ConfigError when the token or the intent is refused, DeliveryError when Discord is out of reach; closes
-    the client then."""
+    """Raises ConfigError when the token or the intent is refused, DeliveryError when Discord is out of reach."""
+    # The library logs every reconnection; what matters is logged here.
+    logging.getLogger("discord").setLevel(logging.WARNING)
     if not token:
         raise ConfigError("discord: the token is empty. Set DISCORD_BOT_TOKEN to the one of your application.")
-    is_in = False
     try:
         await client.login(token)
         flags = client.application_flags
         is_allowed = flags.gateway_message_content or flags.gateway_message_content_limited
         if has_message_content and not is_allowed:
             raise ConfigError(WRONG_INTENT)
-        is_in = True
     except discord.LoginFailure as error:
         raise ConfigError(WRONG_TOKEN) from error
     except (*UNREACHABLE, *UNREADABLE) as error:
         raise DeliveryError(f"Discord cannot be reached: {reason(error)}") from error
-    finally:
-        if not is_in:
-            await client.close()
 
 
 async def _ended(connection: asyncio.Task[None]) -> None:
@@ -265,9 +252,3 @@ def _loopback(url: str | None, name: str, schemes: tuple[str, str]) -> str | Non
     if not host or not (parts.scheme == secure or (parts.scheme == plain and is_loopback)):
         raise ConfigError(f"{name}: {url!r} must begin with {secure}://, or with {plain}:// on this machine itself.")
     return url.rstrip("/")
-
-
-def _quiet_logs() -> None:
-    """The library logs every reconnection; what matters is logged here."""
-    logger = logging.getLogger("discord")
-    logger.setLevel(max(logger.level, logging.WARNING))

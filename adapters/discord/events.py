@@ -22,13 +22,11 @@ from adapters.discord.normalize import (
     PLATFORM,
     DiscordChannel,
     channel_of,
-    direct,
     from_command,
     from_delete,
     from_edit,
     from_message,
     from_press,
-    room,
 )
 from adapters.streaming import StreamedReply
 from core.errors import MnemeError, StoreError
@@ -126,9 +124,10 @@ class DiscordEvents:
         if self._sink is not None and is_ours:
             self.start(self._take_interaction(self._sink, interaction, raw))
 
-    async def locate(self, channel_id: int, known: object = None) -> DiscordChannel | None:
-        """A channel by id, asked of Discord when the library does not know it; None where the bot may not see it."""
-        found = self._channels.get(channel_id) or channel_of(known)
+    async def locate(self, channel_id: int, known: object = None, user_id: int | None = None) -> DiscordChannel | None:
+        """A channel by id, asked of Discord when the library does not know it; None where the bot may not see it.
+        `known`: the library's object, `user_id`: whose direct chat it is."""
+        found = self._channels.get(channel_id) or channel_of(known, user_id)
         if found is None:
             client = await self.client()
             try:
@@ -189,7 +188,9 @@ class DiscordEvents:
         messages = DiscordInteraction(interaction, is_private=is_private, limit_chars=self.limit_chars)
 
         async def admit() -> int | None:
-            channel = await self._locate_interaction(interaction)
+            is_own = isinstance(interaction.channel, discord.DMChannel) and interaction.context.dm_channel
+            user_id = interaction.user.id if is_own else None
+            channel = await self.locate(interaction.channel_id or 0, interaction.channel, user_id)
             if channel is None:
                 return None
             if interaction.type is discord.InteractionType.component:
@@ -205,17 +206,6 @@ class DiscordEvents:
         finally:
             deferral.cancel()
         await messages.dismiss()
-
-    async def _locate_interaction(self, interaction: discord.Interaction[discord.Client]) -> DiscordChannel | None:
-        channel = interaction.channel
-        if channel is None:
-            log.warning("Interaction %d has no channel that can be read, it is dismissed", interaction.id)
-            return None
-        if interaction.context.private_channel:
-            return room(channel.id)  # between people, the bot is a guest there
-        if isinstance(channel, discord.DMChannel) and interaction.context.dm_channel:
-            self._channels[channel.id] = direct(channel.id, interaction.user.id)
-        return await self.locate(channel.id, channel)
 
     async def _take(self, sink: Sink, channel_id: int, raw: Any, admit: Callable[[], Awaitable[int | None]]) -> None:
         """Locks are fair and tasks start in the order of their events, so each channel's events are admitted in it."""

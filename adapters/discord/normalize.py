@@ -24,13 +24,16 @@ MENTION = re.compile(r"<(@!?|@&|#)([0-9]{15,20})>")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiscordChannel:
-    """`user_id`: the person of a direct channel. `guild_id`: None outside of guilds."""
+    """`user_id`: the person of a direct chat, None in a room. `guild_id`: None outside of guilds."""
 
     address: Address
     scope: Scope
-    is_direct: bool
-    user_id: str | None = None
+    user_id: int | None = None
     guild_id: int | None = None
+
+    @property
+    def is_direct(self) -> bool:
+        return self.user_id is not None
 
     @property
     def link_base(self) -> str:
@@ -39,42 +42,28 @@ class DiscordChannel:
         return f"https://discord.com/channels/{self.guild_id or '@me'}/{channel_id}/"
 
 
-def channel_of(channel: Any) -> DiscordChannel | None:
-    """A channel object of the library; None when only an id is known, so that it has to be fetched."""
+def channel_of(channel: Any, user_id: int | None = None) -> DiscordChannel | None:
+    """A channel object of the library; None when only an id is known, so that it has to be fetched. `user_id`: whose
+    direct chat it is, where the object does not say so."""
     if isinstance(channel, discord.DMChannel):
-        return direct(channel.id, channel.recipient.id) if channel.recipient is not None else None
-    if isinstance(channel, discord.GroupChannel):
-        return room(channel.id)
+        user_id = channel.recipient.id if channel.recipient is not None else user_id
+        if user_id is None:
+            return None
+        scope = Scope.account(PLATFORM, str(user_id))
+        return DiscordChannel(address=_address(channel.id), scope=scope, user_id=user_id)
     if isinstance(channel, discord.Thread):
         owner_id = channel.id if channel.is_private() else channel.parent_id
-        return DiscordChannel(
-            address=Address(platform=PLATFORM, chat_id=str(channel.parent_id), thread_id=str(channel.id)),
-            scope=Scope.room(PLATFORM, str(owner_id)),
-            is_direct=False,
-            guild_id=channel.guild.id,
-        )
-    if isinstance(channel, discord.abc.GuildChannel):
-        return room(channel.id, channel.guild.id)
+        address, scope = _address(channel.parent_id, channel.id), Scope.room(PLATFORM, str(owner_id))
+        return DiscordChannel(address=address, scope=scope, guild_id=channel.guild.id)
+    if isinstance(channel, discord.GroupChannel | discord.abc.GuildChannel):
+        guild = getattr(channel, "guild", None)
+        scope = Scope.room(PLATFORM, str(channel.id))
+        return DiscordChannel(address=_address(channel.id), scope=scope, guild_id=guild and guild.id)
     return None
 
 
-def direct(channel_id: int, user_id: int) -> DiscordChannel:
-    return DiscordChannel(
-        address=Address(platform=PLATFORM, chat_id=str(channel_id)),
-        scope=Scope.account(PLATFORM, str(user_id)),
-        is_direct=True,
-        user_id=str(user_id),
-    )
-
-
-def room(channel_id: int, guild_id: int | None = None) -> DiscordChannel:
-    """A channel that several people see."""
-    return DiscordChannel(
-        address=Address(platform=PLATFORM, chat_id=str(channel_id)),
-        scope=Scope.room(PLATFORM, str(channel_id)),
-        is_direct=False,
-        guild_id=guild_id,
-    )
+def _address(channel_id: int, thread_id: int | None = None) -> Address:
+    return Address(platform=PLATFORM, chat_id=str(channel_id), thread_id=None if thread_id is None else str(thread_id))
 
 
 def from_message(
@@ -101,7 +90,7 @@ def from_edit(
 
 def from_delete(message_id: int, before: discord.Message | None, channel: DiscordChannel, now: datetime) -> Inbound:
     """A deleted message. Discord does not say whose it was: in a direct chat it is the person's, else nobody's."""
-    unknown = Sender(id=channel.user_id or "", name="", is_nobody=channel.user_id is None)
+    unknown = Sender(id=str(channel.user_id or ""), name="", is_nobody=not channel.is_direct)
     sender = unknown if before is None else _sender(before)
     return _inbound(channel, kind="delete", sender=sender, text="", message_id=str(message_id), sent_at=now)
 
