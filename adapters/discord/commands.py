@@ -1,4 +1,7 @@
-"""Describes our commands to Discord as application commands, and reads a call back into one line."""
+"""Describes our commands to Discord as application commands, and reads a call back into one line.
+
+They are within Discord's limits as `commands.toml` names them; a test holds that.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +21,6 @@ STRING = 3
 """Kind of option."""
 PLACES = {"contexts": [0, 1], "integration_types": [0]}
 """Used in guilds and direct chats, installed in guilds."""
-LIMIT_COMMANDS, LIMIT_OPTIONS, LIMIT_CHOICES, LIMIT_ENTRIES = 100, 25, 25, 5
-LIMIT_NAME, LIMIT_DESCRIPTION = 32, 100
 QUOTES = frozenset('"\u201c\u201d\u201e\u2033')
 _MENTION = re.compile(r"<@!?([0-9]{15,20})>")
 
@@ -28,14 +29,14 @@ log = logging.getLogger(__name__)
 
 def entry(spec: CommandSpec) -> dict[str, Any]:
     """The payload of an entry in the menu of a message; Discord shows its name as it is, and takes no description."""
-    return {"type": MESSAGE, "name": spec.menu[:LIMIT_NAME], **PLACES}
+    return {"type": MESSAGE, "name": spec.menu, **PLACES}
 
 
 def chosen(data: Mapping[str, Any], specs: Mapping[str, CommandSpec]) -> CommandSpec | None:
     """The command whose entry was chosen; None where the call is none of a menu."""
     if data.get("type") != MESSAGE:
         return None
-    return next((spec for spec in specs.values() if spec.menu and spec.menu[:LIMIT_NAME] == data.get("name")), None)
+    return next((spec for spec in specs.values() if spec.menu and spec.menu == data.get("name")), None)
 
 
 def said(data: Mapping[str, Any], caller_id: str) -> tuple[str, str]:
@@ -62,8 +63,7 @@ async def announce(client: discord.Client, specs: Sequence[CommandSpec]) -> None
     application_id = client.application_id
     if application_id is None:
         return
-    wanted = [described(spec) for spec in specs[:LIMIT_COMMANDS]]
-    wanted += [entry(spec) for spec in specs if spec.menu][:LIMIT_ENTRIES]
+    wanted = [*map(described, specs), *(entry(spec) for spec in specs if spec.menu)]
     try:
         await client.http.bulk_upsert_global_commands(application_id, wanted)
     except (*UNREACHABLE, *UNREADABLE) as error:
@@ -72,11 +72,11 @@ async def announce(client: discord.Client, specs: Sequence[CommandSpec]) -> None
 
 def described(spec: CommandSpec) -> dict[str, Any]:
     """The payload of one command. Discord wants required options first; the order of values is restored in `joined`."""
-    options = sorted(spec.options[:LIMIT_OPTIONS], key=lambda option: not option.is_required)
+    options = sorted(spec.options, key=lambda option: not option.is_required)
     return {
         "type": CHAT_INPUT,
-        "name": option_name(spec.name),
-        "description": _described(spec.description, spec.name),
+        "name": spec.name,
+        "description": spec.description,
         "options": [_option(option) for option in options],
         **PLACES,
     }
@@ -89,13 +89,8 @@ def joined(options: object, spec: CommandSpec | None) -> str:
     if spec is None:
         return " ".join(given.values()).strip()
     ordered = sorted(spec.options, key=lambda option: (not option.is_switch, not option.prefix))
-    values = [_typed(option, given[name]) for option in ordered if (name := option_name(option.name)) in given]
+    values = [_typed(option, given[option.name]) for option in ordered if option.name in given]
     return spec.joiner.join(value for value in values if value).strip()
-
-
-def option_name(name: str) -> str:
-    """A name as Discord takes it: lower case, no blanks, at most 32 characters."""
-    return "_".join(name.lower().split())[:LIMIT_NAME]
 
 
 def _typed(option: Option, value: str) -> str:
@@ -109,18 +104,6 @@ def _typed(option: Option, value: str) -> str:
 
 
 def _option(option: Option) -> dict[str, Any]:
-    payload: dict[str, Any] = {
-        "type": STRING,
-        "name": option_name(option.name),
-        "description": _described(option.description, option.name),
-        "required": option.is_required,
-    }
-    if option.choices:
-        choices = [choice[:100] for choice in option.choices[:LIMIT_CHOICES]]
-        payload["choices"] = [{"name": choice, "value": choice} for choice in choices]
-    return payload
-
-
-def _described(text: str, name: str) -> str:
-    line = " ".join(text.split()) or name
-    return line if len(line) <= LIMIT_DESCRIPTION else line[: LIMIT_DESCRIPTION - 1] + "…"
+    described = {"type": STRING, "name": option.name, "description": option.description, "required": option.is_required}
+    choices = [{"name": choice, "value": choice} for choice in option.choices]
+    return described | ({"choices": choices} if choices else {})

@@ -2,37 +2,56 @@
 
 from __future__ import annotations
 
+import re
+import tomllib
 from datetime import UTC, datetime
+from importlib.resources import files
 from zoneinfo import ZoneInfo
 
-from adapters.discord.commands import described, joined, option_name
+import pytest
+
+from adapters.discord.commands import described, entry, joined
 from core.search import filters
 from core.store.query import SearchQuery
 from core.types import CommandSpec, Option
+from gateway.commands.context import announced
 from gateway.commands.recall import RecallCommands
 from tests.fixtures.discord_schema import DiscordSchema
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 PUT = ("PUT", "/applications/{application_id}/commands")
+SPECS = announced(*tomllib.loads(files("gateway.commands").joinpath("commands.toml").read_text(encoding="utf-8")))
 SPEC = CommandSpec(
-    name="Remind",
-    description="words " * 40,
+    name="remind",
+    description="Set a reminder",
     options=(
-        Option(name="How Often", description="", choices=tuple(f"every {n} days" for n in range(30))),
+        Option(name="how_often", description="How often", choices=("every 2 days", "every 3 days")),
         Option(name="when", description="The time", is_required=True),
     ),
     joiner="; ",
 )
 
 
-def test_what_is_described_fits_discords_limits() -> None:
-    payload = described(SPEC)
-    assert DiscordSchema().request(*PUT, [payload]) == {}
-    assert payload["name"] == "remind"
-    assert len(payload["description"]) == 100
-    assert [option["name"] for option in payload["options"]] == ["when", "how_often"]
-    assert payload["options"][1]["description"] == "How Often"
-    assert len(payload["options"][1]["choices"]) == 25
+@pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.name)
+def test_every_command_fits_discords_limits(spec: CommandSpec) -> None:
+    payload = described(spec)
+    entries = [entry(spec)] if spec.menu else []
+    assert DiscordSchema().request(*PUT, [payload, *entries]) == {}
+    assert 1 <= len(spec.description) <= 100
+    assert len(spec.options) <= 25
+    assert all(re.fullmatch("[a-z_]{1,32}", name) for name in (spec.name, *(option.name for option in spec.options)))
+    assert all(1 <= len(option.description) <= 100 and len(option.choices) <= 25 for option in spec.options)
+    assert all(1 <= len(choice) <= 100 for option in spec.options for choice in option.choices)
+
+
+def test_there_are_not_too_many_commands() -> None:
+    assert len(SPECS) <= 100
+    assert len([spec for spec in SPECS if spec.menu]) <= 5
+    assert all(len(spec.menu) <= 32 for spec in SPECS)
+
+
+def test_required_options_come_first() -> None:
+    assert [option["name"] for option in described(SPEC)["options"]] == ["when", "how_often"]
 
 
 def test_values_are_joined_in_the_order_of_the_command() -> None:
@@ -56,16 +75,3 @@ def test_values_with_a_prefix_are_typed_before_the_words() -> None:
     assert query.before == datetime(2026, 5, 1, tzinfo=UTC)
     assert joined([{"name": "summary", "type": 3, "value": "false"}], spec) == ""
     assert joined([{"name": "title", "type": 3, "value": 'a "b" role:tool'}], spec) == 'title:"a b role:tool"'
-
-
-def test_every_option_of_recall_fits_discords_limits() -> None:
-    (spec,) = RecallCommands.specs
-    payload = described(spec)
-    assert DiscordSchema().request(*PUT, [payload]) == {}
-    assert [option["description"] for option in payload["options"]] == [option.description for option in spec.options]
-    assert [option["name"] for option in payload["options"] if "choices" in option] == ["role", "summary", "expand"]
-
-
-def test_names_are_as_discord_wants_them() -> None:
-    assert option_name("  Über Alles  ") == "über_alles"
-    assert len(option_name("x" * 50)) == 32

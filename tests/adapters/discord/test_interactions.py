@@ -25,7 +25,7 @@ SPECS = (
         description="Set a reminder",
         joiner=" | ",
         options=(
-            Option(name="Every", description="How often", choices=("day", "week")),
+            Option(name="every", description="How often", choices=("day", "week")),
             Option(name="when", description="The time", is_required=True),
             Option(name="text", description="What to say", is_required=True),
         ),
