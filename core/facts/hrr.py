@@ -53,13 +53,8 @@ def similarity(one: Phasors, other: Phasors) -> float:
     return float(np.mean((one * np.conj(other)).real))
 
 
-@lru_cache(maxsize=8192)
-def _in_role(role: str, name: str) -> Phasors:
-    made = bind(symbol(role), symbol(name))
-    made.flags.writeable = False
-    return made
-
-
 def encoded(terms: Sequence[str], names: Sequence[str]) -> Phasors | None:
     """A fact or a question: each of its terms and each of its names in its role, bundled."""
-    return bundle([*(_in_role(TERM, term) for term in terms), *(_in_role(NAME, name) for name in names)])
+    return bundle(
+        [*(bind(symbol(TERM), symbol(term)) for term in terms), *(bind(symbol(NAME), symbol(name)) for name in names)]
+    )

@@ -140,11 +140,9 @@ class OwnerFiles:
                 text = (self._home / name).read_text(encoding="utf-8-sig", errors="replace").strip()
             except OSError:
                 return "", None, ""
-            shown = text[:limit_chars]
-            if len(text) > limit_chars:
-                shown += f"\n[{name} is cut here: {len(text) - limit_chars:,} characters more]"
-            digest = sha256(text.encode("utf-8", "replace")).hexdigest()
-            return cleaned(shown), suspicion(text[:limit_chars]), digest
+            shown, more = text[:limit_chars], len(text) - limit_chars
+            cut = f"\n[{name} is cut here: {more:,} characters more]" if more > 0 else ""
+            return cleaned(shown + cut), suspicion(shown), sha256(text.encode("utf-8", "replace")).hexdigest()
 
         text, reason, digest = await asyncio.to_thread(read)
         if reason is not None and self._warn is not None:

@@ -91,34 +91,23 @@ class NotesProvider(MemoryProvider):
         blocks = []
         for target, title in _TITLES.items():
             entries = await self._notebook.entries(context.scopes, target)
-            lines = [f"## {title}: {self._notebook.heading(target, entries)}"]
-            lines += [_line(entry) for entry in entries]
-            if not entries:
-                lines.append("(nothing noted yet)")
-            blocks.append("\n".join(lines))
+            shown = "\n".join(map(_line, entries)) or "(nothing noted yet)"
+            blocks.append(f"## {title}: {self._notebook.heading(target, entries)}\n{shown}")
         return "\n\n".join([*blocks, *(f"({trouble})" for trouble in await self._notebook.troubles(context.scopes))])
 
     async def prefetch(self, text: str, context: ToolContext) -> Sequence[str]:
-        changes = await self._notebook.news(context.scopes, context.session)
         lines, gone, prompt = [], set(), context.session.system_prompt
-        for change in changes:
+        for change in await self._notebook.news(context.scopes, context.session):
             gone.add(change.before)
             # What was noted before the prompt was written stands in it, unless it went meanwhile and came back.
-            is_held = change.after is not None and change.after not in gone and _stands(change.after, prompt)
-            if not is_held:
+            if change.after is None or change.after in gone or not _stands(change.after, prompt):
                 lines.append(f"n{change.id} {_news(change)}")
-        return [*lines, *await self._nudge(context)]
-
-    async def _nudge(self, context: ToolContext) -> Sequence[str]:
         # A conversation that is shorter needs no look at what was noted in it.
-        is_short = context.session.messages < self._nudge_after
-        if not self._nudge_after or is_short or not is_remembered(context.session):
-            return ()
-        begun, latest = await self._notebook.idle(context.scopes, context.session)
-        times = begun // self._nudge_after
-        if times < 1:
-            return ()
-        return (f"nudge{latest}-{times} {NUDGE.format(begun)}",)
+        if 0 < self._nudge_after <= context.session.messages and is_remembered(context.session):
+            begun, latest = await self._notebook.idle(context.scopes, context.session)
+            if times := begun // self._nudge_after:
+                lines.append(f"nudge{latest}-{times} {NUDGE.format(begun)}")
+        return lines
 
     async def tools(self) -> Sequence[Tool]:
         schema = _Arguments.model_json_schema()

@@ -9,7 +9,7 @@ import typer
 
 from core.review.review import ANYWAY
 from core.store.facts import Fact
-from core.types import Answer, Command, Json, Scope
+from core.types import Command, Json, Scope
 from gateway import texts
 from gateway.cli.providers import add_providers
 from gateway.cli.runtime import (
@@ -19,7 +19,6 @@ from gateway.cli.runtime import (
     Limit,
     Words,
     Yes,
-    answer_with,
     chat,
     context_of,
     joined,
@@ -28,7 +27,6 @@ from gateway.cli.runtime import (
     tell,
     visit,
 )
-from gateway.commands.context import CommandContext
 from gateway.services import Services
 
 if TYPE_CHECKING:
@@ -36,38 +34,16 @@ if TYPE_CHECKING:
     from gateway.commands.memory import MemoryCommands
 
 Target = Literal["memory", "user"]
-_TARGETS: tuple[Target, ...] = ("memory", "user")
 InTarget = Annotated[Target | None, typer.Option("--target", help="memory: what I learned; user: who you are.")]
 Anyway = Annotated[bool, typer.Option("--anyway", help="Keep it although it looks like a secret or the like.")]
-_EDITS = {
-    "add": "Add a note.",
-    "replace": 'Replace a note: a part of it that no other note has, then the new text; or "likes tea => likes mate".',
-    "remove": "Remove a note: a part of it that no other note has.",
-}
-_ACTIONS = {
-    "history": "List what was changed in the notes, latest first; 2 is the next page.",
-    "undo": "Take back the last change of a note, or one by its number; a fact's by f3 or c7.",
-    "why": "Tell where a note or a fact (f3) comes from.",
-    "pending": "List what waits for your decision.",
-    "approve": "Keep what was waiting, by its number.",
-    "reject": "Drop what was waiting, by its number.",
-    "facts": "List what is known, or what is known about some words.",
-    "changes": "List what changed in what is known, up to now or to c7.",
-    "pin": "Keep a fact (f3) as it is, however old it gets.",
-    "unpin": "Let a fact (f3) fade with age again.",
-    "right": "Confirm a fact (f3).",
-    "wrong": "Doubt a fact (f3).",
-    "correct": "Correct a fact: f3 and the sentence that is right.",
-    "forget": "Erase a fact (f3) and what was said of it, for good.",
-}
 
 
 def add_memory(app: typer.Typer) -> None:
     memory = typer.Typer(cls=Group, help="What is noted and known for good, and what became of it.")
     memory.command("list")(_list)
-    for action, help_text in _EDITS.items():
+    for action, help_text in texts.table("MEMORY_EDITS").items():
         memory.command(action, help=help_text)(_editing(action))
-    for action, help_text in _ACTIONS.items():
+    for action, help_text in texts.table("MEMORY_ACTIONS").items():
         memory.command(action, help=help_text)(_same_as_chat(action))
     add_providers(memory)
     app.add_typer(memory, name="memory")
@@ -108,16 +84,16 @@ def _editing(action: str) -> Callable[..., None]:
 
 
 def _list(target: InTarget = None, scope: InScope = None, as_json: AsJson = False) -> None:
-    """List the notes."""
-    targets = _TARGETS if target is None else (target,)
+    """List the notes and what is known."""
 
     async def objects(services: Services, scopes: frozenset[Scope]) -> object:
+        targets = ("memory", "user") if target is None else (target,)
         return {name: await services.notebook.entries(scopes, name) for name in targets}
 
-    async def listed(services: Services, context: CommandContext) -> Answer:
-        return Answer(text=await notes_of(services).list(context, targets))
-
-    print_json(objects, scope) if as_json else answer_with(listed, scope)
+    if as_json:
+        print_json(objects, scope)
+    else:
+        chat(notes_of, Command(name="memory", arguments=f"list {target or ''}".strip()), scope)
 
 
 def _remember(

@@ -73,11 +73,11 @@ class MemoryCommands:
             return Answer(text=_plainly(done))
         match action:
             case "" | "list":
-                notes = await self.list(context, [text] if text in FILES else list(FILES))
+                notes = await self._list(context, [text] if text in FILES else list(FILES))
                 known = await self._facts.page(context)
                 return Answer(text=notes) if text else replace(known, text=f"{notes}\n\n{known.text}")
             case "add" | "replace" | "remove":
-                return await self.change(EditRequest.parse(action, text), context)
+                return await self._change(EditRequest.parse(action, text), context)
             case "history":
                 return await self._history(text, context)
             case "why":
@@ -90,7 +90,7 @@ class MemoryCommands:
                 return await self._decide(text, context, is_approved=action == "approve")
         raise Refused(texts.MEMORY_USAGE)
 
-    async def list(self, context: CommandContext, targets: Sequence[str]) -> str:
+    async def _list(self, context: CommandContext, targets: Sequence[str]) -> str:
         """The notes of these targets, how many more wait, and what is wrong with their files."""
         sections = []
         for target in targets:
@@ -102,7 +102,7 @@ class MemoryCommands:
             sections.append(texts.pending_notes(number))
         return "\n\n".join([*sections, *map(escape, await self._notebook.troubles(context.scopes))])
 
-    async def change(self, edit: EditRequest, context: CommandContext) -> Answer:
+    async def _change(self, edit: EditRequest, context: CommandContext) -> Answer:
         """Adds, replaces or removes a note. What looks wrong is asked about first; a member of a room changes only
         notes of their own."""
         author = replace(context.author, is_insisting=edit.is_insisting)

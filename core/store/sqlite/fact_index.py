@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from core.errors import StoreError
 from core.store.engine import Connection, Row
-from core.store.rows import clean, meta, set_meta
+from core.store.rows import clean, insert, meta, set_meta
 from core.store.sqlite.database import Database
 from core.store.sqlite.dialect import in_list, list_value
 from core.store.sqlite.index_schema import blank, scoped
@@ -34,13 +34,10 @@ INSERT INTO fact_entities (entity_id, fact_id) VALUES (:entity, :fact) ON CONFLI
 
 def index_fact(connection: Connection, fact_id: int) -> None:
     """Puts the terms of a fact, as its row stands, into the text index."""
-    row = connection.execute(f"{_INDEXED} WHERE id = :id", {"id": fact_id}).fetchone()
-    connection.execute("DELETE FROM facts_fts WHERE rowid = :id", {"id": fact_id})
-    held, hints = _terms(row)
-    connection.execute(
-        "INSERT INTO facts_fts (rowid, terms, hints) VALUES (:id, :terms, :hints)",
-        {"id": fact_id, "terms": held, "hints": hints},
-    )
+    values: dict[str, object] = {"id": fact_id}
+    values["terms"], values["hints"] = _terms(connection.execute(f"{_INDEXED} WHERE id = :id", values).fetchone())
+    connection.execute("DELETE FROM facts_fts WHERE rowid = :id", values)
+    connection.execute("INSERT INTO facts_fts (rowid, terms, hints) VALUES (:id, :terms, :hints)", values)
 
 
 def keep_names(connection: Connection, fact_id: int, scope_id: int, names: Iterable[str]) -> None:
@@ -48,9 +45,8 @@ def keep_names(connection: Connection, fact_id: int, scope_id: int, names: Itera
     connection.execute("DELETE FROM fact_entities WHERE fact_id = :fact", {"fact": fact_id})
     for shown in map(clean, names):
         if name := entity_key(shown):
-            values = {"scope": scope_id, "name": name, "shown": shown}
-            made = connection.execute(_NAME, values).fetchall()
-            connection.execute(_TIE, {"entity": made[0]["id"], "fact": fact_id})
+            entity_id = insert(connection, _NAME, {"scope": scope_id, "name": name, "shown": shown})
+            connection.execute(_TIE, {"entity": entity_id, "fact": fact_id})
 
 
 def text_scores(connection: Connection, terms: Sequence[str], scope_ids: Sequence[int], limit: int) -> dict[int, float]:
@@ -106,28 +102,22 @@ async def write_facts(database: Database, work: Callable[[Connection], T], epoch
     except StoreError as error:
         if not isinstance(error.__cause__, sqlite3.DatabaseError):
             raise
-
-    def again(connection: Connection) -> T:
-        mend(connection)
-        return work(connection)
-
-    return await database.write(again, epoch)
+    await database.write(mend, epoch)
+    return await database.write(work, epoch)
 
 
 def mend(connection: Connection) -> bool:
     """Makes the index anew where it cannot be used or does not hold what it should; False where all is well."""
-    if not _damage(connection):
-        return False
-    _renew(connection)
-    return True
+    is_damaged = bool(_damage(connection))
+    if is_damaged:
+        _renew(connection)
+    return is_damaged
 
 
 def _terms(row: Row) -> tuple[str, str]:
-    words = [*terms_of(row["content"]), *terms_of(row["speaker"])]
-    return (
-        " ".join(scoped(row["scope_id"], term) for term in words),
-        " ".join(scoped(row["scope_id"], term) for term in hints_of(row["attribute"])),
-    )
+    words, hints = (*terms_of(row["content"]), *terms_of(row["speaker"])), hints_of(row["attribute"])
+    held, asked = (" ".join(scoped(row["scope_id"], term) for term in terms) for terms in (words, hints))
+    return held, asked
 
 
 def _damage(connection: Connection) -> list[str]:
