@@ -24,7 +24,7 @@ from adapters.telegram.messages import TelegramMessages
 from adapters.telegram.normalize import PLATFORM, moved, normalize
 from core.errors import ConfigError, DeliveryError, MnemeError, StoreError
 from core.ports import Clock, Reply, Sink
-from core.types import Address, CommandSpec, Json, RawUpdate
+from core.types import Address, CommandSpec, RawUpdate
 
 if TYPE_CHECKING:
     from core.store.inbox import Inbox
@@ -38,11 +38,10 @@ POLL_PAUSE_S = 1.0
 TRIES = 3
 """How often an update may fail before it is set aside."""
 BACKOFF_S = 1.0
-BACKOFF_MOST_S = 60.0
+BACKOFF_MOST_S = 8.0
 CONNECTIONS = 64
 """One of them is held by the poll."""
 COMMAND_DESCRIPTION_CHARS = 256
-SUPERGROUP = "-100"
 HINT = (
     "The conversation takes place on Telegram, mostly read on a phone. Markdown is rendered: bold, italic, "
     "strikethrough, links, `code`, fenced code blocks with a language, quotes and lists. Headings appear as bold "
@@ -70,7 +69,7 @@ class Telegram:
     """`api_url` is the root of a Bot API server, the public one when None.
 
     `poll_timeout_s`: how long Telegram may hold a poll open when there is nothing new. `backoff_s`: the wait after a
-    first failed poll; it doubles with each further one, up to a minute.
+    first failed poll; it doubles with each further one, up to eight seconds.
     """
 
     platform = PLATFORM
@@ -94,7 +93,7 @@ class Telegram:
         self._poll_timeout_s = poll_timeout_s
         self._backoff_s = backoff_s
         self._request = TelegramRequest(self._token, connections=CONNECTIONS)
-        self._opened: Bot | None = None
+        self._bot: Bot
         self._me: User | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._failed_tries: dict[int, int] = {}
@@ -114,7 +113,7 @@ class Telegram:
         reason to fail: `listen` waits."""
         _quiet_http_logs()
         try:
-            self._opened = Bot(
+            self._bot = Bot(
                 self._token,
                 base_url=f"{self._root}/bot",
                 base_file_url=f"{self._root}/file/bot",
@@ -159,10 +158,10 @@ class Telegram:
                 self._start(self._announce(commands))
                 is_announced = True
             is_worked_off = is_worked_off or await self._work_off(me, sink)
-            is_new = any(update["update_id"] not in known for update in updates)
-            pending = [update for update in updates if update["update_id"] in held or update["update_id"] not in known]
-            held = await self._receive([_raw(update) for update in pending], me, sink)
-            known = {update["update_id"] for update in updates}
+            is_new = any(raw.update_id not in known for raw in updates)
+            pending = [raw for raw in updates if raw.update_id in held or raw.update_id not in known]
+            held = await self._receive(pending, me, sink)
+            known = {raw.update_id for raw in updates}
             if known:
                 offset = min(held, default=max(known) + 1)
             if held or (timeout_s and not is_new):
@@ -179,12 +178,6 @@ class Telegram:
         await asyncio.gather(*tasks, return_exceptions=True)
         await self._request.shutdown()
         self._lock.release()
-
-    @property
-    def _bot(self) -> Bot:
-        if self._opened is None:
-            raise RuntimeError("open() comes first")
-        return self._opened
 
     async def _get_me(self) -> User:
         """Asks who we are; mentions cannot be told without it. Raises ConfigError when the token is refused."""
@@ -210,16 +203,20 @@ class Telegram:
                 _log.warning("telegram.menu_refused", error=error.message)
                 return
 
-    async def _poll(self, offset: int | None, timeout_s: int) -> list[dict[str, Any]]:
+    async def _poll(self, offset: int | None, timeout_s: int) -> list[RawUpdate]:
         """The next updates as they came: the client's own method parses, and fails on all for a strange one."""
         query: dict[str, Any] = {"timeout": timeout_s, "allowed_updates": KINDS, "offset": offset}
         # Spelled so that the client does not advise its own method.
         result: Any = await self._bot.do_api_request(
             "get_Updates", api_kwargs=query, read_timeout=timeout_s + POLL_GRACE_S
         )
-        if not isinstance(result, list) or not all(_is_update(update) for update in result):
-            raise NetworkError("the answer to getUpdates is no list of updates")
-        return result
+        try:
+            return [
+                RawUpdate(platform=PLATFORM, update_id=int(update["update_id"]), raw=json.dumps(update))
+                for update in result
+            ]
+        except (TypeError, KeyError, ValueError):
+            raise NetworkError("the answer to getUpdates is no list of updates") from None
 
     async def _recover(self, error: TelegramError, failures: int) -> None:
         """Waits before the next poll; raises ConfigError when there is no use in one."""
@@ -325,14 +322,6 @@ class Telegram:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()):
             _log.error("telegram.serve_failed", exc_info=error)
-
-
-def _is_update(update: object) -> bool:
-    return isinstance(update, dict) and isinstance(update.get("update_id"), int)
-
-
-def _raw(update: Json) -> RawUpdate:
-    return RawUpdate(platform=PLATFORM, update_id=update["update_id"], raw=json.dumps(update))
 
 
 def _quiet_http_logs() -> None:
