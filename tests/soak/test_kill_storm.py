@@ -1,4 +1,4 @@
-"""Two hundred kills, each at another point of the work."""
+"""Two hundred kills, each at another point of the work, with 60 ms between what Telegram accepts and its reply."""
 
 from __future__ import annotations
 
