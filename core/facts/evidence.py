@@ -226,18 +226,24 @@ def _is_worded(said: _Statement, heard: _Heard, *, is_own_affair: bool) -> bool:
     """Whether enough of the words of a statement were said."""
     # Of who speaks the name is known without a word.
     anchors = len(heard.held & {*said.figures, *filter(heard.own.has_name, said.names)})
-    # Beside a name, "à" and "в" are in every second sentence.
-    words = [term for term in said.words if not anchors or len(term) > 2 or is_unspaced(term)]
-    is_naming = not heard.held.isdisjoint(said.names) and pattern("named").search(heard.text)
-    naming = _data()["words"]["naming"] if is_naming else ()
-    unsaid = [one for one in words if not (one in naming or heard.own.speaks_of(one) or heard.frame.has_word(one))]
-    share = WORDS_BESIDE if anchors else WORDS_OF_FEW if len(words) <= FEW else WORDS
-    if len(words) - len(unsaid) >= share * len(words):
+    words, unsaid = _weighed(said, heard, has_anchors=anchors > 0)
+    share = WORDS_BESIDE if anchors else WORDS_OF_FEW if words <= FEW else WORDS
+    if words - unsaid >= share * words:
         return True
     # Of other languages it is not known which words are said of the same thing; that it is told of oneself is.
     if _is_english(heard.text) or (is_own_affair and not is_first_person(heard.text)):
         return False
-    return len(unsaid) <= FOREIGN_WORDS * anchors
+    return unsaid <= FOREIGN_WORDS * anchors
+
+
+def _weighed(said: _Statement, heard: _Heard, *, has_anchors: bool) -> tuple[int, int]:
+    """How many words of a statement count, and how many of these were not said."""
+    # Beside a name, "à" and "в" are in every second sentence.
+    words = [term for term in said.words if not has_anchors or len(term) > 2 or is_unspaced(term)]
+    is_naming = not heard.held.isdisjoint(said.names) and pattern("named").search(heard.text)
+    naming = _data()["words"]["naming"] if is_naming else ()
+    unsaid = [one for one in words if not (one in naming or heard.own.speaks_of(one) or heard.frame.has_word(one))]
+    return len(words), len(unsaid)
 
 
 def _names_within(text: str) -> Sequence[str]:

@@ -77,14 +77,18 @@ class FactCommands:
         if action == "undo" and (change := _CHANGE.fullmatch(text)):
             return await self._undo_change(int(change[1]), context)
         named = _FACT.fullmatch(text) if action in ACTIONS else None
-        rest = (named["rest"] or "").strip() if named else ""
+        if named is None:
+            return None
+        return await self._about(action, int(named[1]), (named["rest"] or "").strip(), context)
+
+    async def _about(self, action: str, number: int, rest: str, context: CommandContext) -> Answer | None:
         is_confirmed = action == "forget" and rest.startswith(CONFIRMED.strip())
-        if named is None or (rest and action != "correct" and not is_confirmed):
+        if rest and action != "correct" and not is_confirmed:
             return None  # words about a note may begin in the same way
-        fact = await self._facts.find(int(named[1]), context.scopes)
+        fact = await self._facts.find(number, context.scopes)
         token = rest.removeprefix(CONFIRMED.strip()).strip() if is_confirmed else ""
         if fact is None and not token:
-            raise Refused(texts.no_fact(f"f{named[1]}"))
+            raise Refused(texts.no_fact(f"f{number}"))
         if fact is not None and action != "why":
             _check(fact, context)
         if is_confirmed or fact is None:
