@@ -16,7 +16,7 @@ import pytest
 
 from tests.end_to_end.test_bad_disk import _has_mounts
 from tests.fixtures.bot_api import BotApi
-from tests.fixtures.live_system import ROOT
+from tests.fixtures.live_system import ROOT, LiveSystem
 
 pytestmark = pytest.mark.slow
 
@@ -147,3 +147,26 @@ async def test_a_full_disk_is_told_and_what_comes_after_it_is_answered(kind: typ
         await until("is called “Boats” now", 0.1)
         await until("⏰ water the plants")
         assert told("is called “Ferries” now") == told("⏰") == 1
+
+
+@pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="needs Linux")
+async def test_on_discord_messages_and_commands_wait_for_room(home: Path) -> None:
+    async with LiveSystem.open(home) as live:
+        await live.start()
+        discord, disk = live.discord, LimitedDisk(home)
+        assert live.process is not None
+        disk.pid = live.process.pid
+
+        def told(words: str) -> int:
+            return sum(words in text for text in discord.said(live.channel, viewer=live.discord_person))
+
+        await live.tells_discord("/whoami")
+        await live.until(lambda: told("my owner") == 1)
+        with disk.full():
+            await live.tells_discord("/title Boats")
+            await live.until(lambda: told("I cannot keep what you write at the moment") == 1, PATIENCE_S)
+            await discord.slash(live.channel, live.discord_person, "title", text="Ferries")
+            await live.tells_discord("/title Harbours")
+        await live.until(lambda: told("is called “Harbours” now") == 1, PATIENCE_S)
+        assert (told("is called “Boats” now"), told("is called “Ferries” now")) == (1, 1)
+        assert told("I cannot keep what you write") == 1, "not again and again"
