@@ -34,8 +34,7 @@ from core.facts.extraction import Extraction, FactReader
 from core.facts.provider import FactsProvider
 from core.facts.ranking import FactRanking, KnownFacts
 from core.memory.manager import MemoryManager
-from core.memory.provider import MemoryProvider
-from core.memory.sync import Sync
+from core.memory.provider import MemoryProvider, hooks_of
 from core.models.fallback import FallbackModel
 from core.notes.provider import NotesProvider
 from core.ports import Adapter, Model
@@ -274,10 +273,9 @@ def _memory(
     """Built-in memories and the services of the settings; one that cannot be had is a warning."""
     settings = services.settings
     found, wrong = chosen(settings)
-    queue = SyncQueue(services.database, services.clock, on_wake)
-    sync = Sync(queue, services.clock, found)
+    queue = SyncQueue(services.database, services.clock, on_wake, {one.name: hooks_of(one) for one in found})
     timeout_s = settings.memory.prefetch_timeout_s
-    memory = MemoryManager(builtins, services.clock, timeout_s, sync, settings.home, owner_notices.tell)
+    memory = MemoryManager(builtins, services.clock, timeout_s, queue, found, settings.home, owner_notices.tell)
     for problem in wrong.values():
         memory.warn(problem)
     services.notebook.connect(memory.on_memory_write)

@@ -15,7 +15,6 @@ from config.settings import Settings
 from core.errors import ConfigError
 from core.memory.plugins import Plugins
 from core.memory.provider import MemoryProvider
-from core.memory.sync import Sync
 from core.notes.files import OwnerFiles
 from core.notes.notebook import Notebook
 from core.ports import Clock
@@ -92,8 +91,7 @@ class Services:
         prices = Prices(settings.usage.prices, settings.usage.currency)
         self.usage_report = UsageReport(self.usage_log, prices, clock, zone)
         self.sync_queue = SyncQueue(database, clock, on_change)
-        sync = Sync(self.sync_queue, clock)
-        self.forgetting = Forgetting(database, self.notebook, self.home_files, clock, zone, sync.forget)
+        self.forgetting = Forgetting(database, self.notebook, self.home_files, clock, zone, self.sync_queue.forget)
         self.epoch_guard = EpochGuard(database)
 
     async def _keep(self, note: PendingNote, epoch: ErasureEpoch | None) -> str:

@@ -23,10 +23,10 @@ import structlog
 from core.errors import ConfigError, DeliveryError, MnemeError, Refused, StoreError, ToolError
 from core.guard.fence import neutralise
 from core.guard.guard import suspicion
-from core.memory.provider import MemoryProvider, awaited, implements, is_remembered
+from core.memory.provider import MemoryProvider, awaited, implements
 from core.ports import Clock
 from core.text.sanitize import on_one_line
-from core.types import Json, Message, Scope, Session, Tool, ToolContext
+from core.types import Json, Scope, Session, Tool, ToolContext
 
 T = TypeVar("T")
 
@@ -38,8 +38,6 @@ DELIVERY_S = 30.0
 """Limit of an external call: a delivery from the outbox, a tool, the start."""
 SEARCH_S = 20.0
 """Limit of a search; what comes too late for its turn serves the next one."""
-OWN_BLOCK_TIMEOUTS = 5
-"""A built-in block may take so many times longer: a whole session without its notes is worse than to wait."""
 CLOSING_S = 1.0
 REASON_CHARS = 120
 LINES = 12
@@ -113,7 +111,7 @@ class GuardedProvider:
         self.is_external = folder is not None
         self.breaker = CircuitBreaker(clock)
         self._timeout_s = timeout_s
-        self._folder = folder
+        self._folder = folder or Path()
         self._thread = ProviderThread(provider.name) if self.is_external else None
         self._spawn = spawn
         self._on_open = on_open
@@ -137,7 +135,7 @@ class GuardedProvider:
         """Lines for the turn about `text`, and those found for this session since the last one."""
         key = context.session.id, context.scopes
         earlier = self._searches.pop(key, None)
-        search = self._searches[key] = self._spawn(self._found(lambda: self.provider.prefetch(text, context)))
+        search = self._searches[key] = self._spawn(self._found("prefetch", text, context))
         await asyncio.wait({search}, timeout=self._timeout_s)
         if search.cancelled():
             # Something was erased meanwhile.
@@ -153,7 +151,7 @@ class GuardedProvider:
         """Searches for the next turn while nobody waits."""
         key = context.session.id, context.scopes
         if implements(self.provider, "queue_prefetch") and key not in self._searches:
-            self._searches[key] = self._spawn(self._found(lambda: self.provider.queue_prefetch(text, context)))
+            self._searches[key] = self._spawn(self._found("queue_prefetch", text, context))
 
     def invalidate(self) -> None:
         """Drops what was or is being found for turns to come."""
@@ -161,31 +159,24 @@ class GuardedProvider:
             search.cancel()
         self._searches = {}
 
-    async def block(self, context: ToolContext) -> Sequence[str]:
-        """None or one."""
-        if not self.is_external:
-            return await self.ask("system_prompt_block", context, timeout_s=OWN_BLOCK_TIMEOUTS * self._timeout_s)
-        name = self.provider.name
-        return [f"## {name.upper()}\n{text}" for text in await self._texts("system_prompt_block", context)]
-
-    async def survivors(self, session: Session, messages: Sequence[Message]) -> Sequence[str]:
-        """Texts that are to survive a compression: none or one."""
-        return await self._texts("on_pre_compress", session, messages)
-
     async def ask(self, hook: str, *arguments: object, timeout_s: float | None = None) -> list[Any]:
-        """What a hook returns, none or one. Success does not close the breaker: most hooks never ask the service."""
+        """What a hook returns, none or one; of an external one a text that may be sent. Success does not close the
+        breaker: most hooks never ask the service."""
         if not implements(self.provider, hook) or self.breaker.is_open:
             return []
         try:
-            return [await self._call(partial(getattr(self.provider, hook), *arguments), timeout_s or self._timeout_s)]
+            answer = await self._call(self._hook(hook, *arguments), timeout_s or self._timeout_s)
         except MnemeError as error:
             self._log.warning("a memory failed and was skipped", hook=hook, error=str(error))
             return []
+        if self.is_external:
+            answer = service_text(self.provider.name, answer)
+        return [answer] if answer else []
 
-    async def deliver(self, call: Callable[[], Awaitable[T]]) -> T:
+    async def deliver(self, hook: str, *arguments: object) -> None:
         """Raises DeliveryError, permanent when the service refused for good."""
         try:
-            return await self._call(call, DELIVERY_S, is_proof=True)
+            await self._call(self._hook(hook, *arguments), DELIVERY_S, is_proof=True)
         except (Refused, ToolError) as error:
             raise DeliveryError(f"{self.provider.name} refused: {error}", is_permanent=True) from error
 
@@ -203,12 +194,8 @@ class GuardedProvider:
 
     async def call_tool(self, name: str, arguments: Json, context: ToolContext) -> str:
         """Raises ToolError."""
-        if not is_remembered(context.session):
-            raise ToolError(f"{name} asks a service outside, which is not done here. Go on without it.")
         try:
-            answer = await self._call(
-                lambda: self.provider.call_tool(name, arguments, context), DELIVERY_S, is_proof=True
-            )
+            answer = await self._call(self._hook("call_tool", name, arguments, context), DELIVERY_S, is_proof=True)
         except (Refused, DeliveryError) as error:
             raise ToolError(f"{name} failed: {error} Go on without it.") from error
         if not isinstance(answer, str):
@@ -224,15 +211,14 @@ class GuardedProvider:
         if self._thread is not None:
             await self._thread.close()
 
-    async def _texts(self, hook: str, *arguments: object) -> Sequence[str]:
-        found = await self.ask(hook, *arguments)
-        return [text for given in found if (text := service_text(self.provider.name, given))]
+    def _hook(self, name: str, *arguments: object) -> Callable[[], Awaitable[Any]]:
+        return partial(getattr(self.provider, name), *arguments)
 
-    async def _found(self, call: Callable[[], Awaitable[Sequence[str]]]) -> list[str]:
+    async def _found(self, hook: str, text: str, context: ToolContext) -> list[str]:
         if self.breaker.rest_s > 0:
             return []
         try:
-            found = await self._call(call, SEARCH_S, is_proof=True)
+            found = await self._call(self._hook(hook, text, context), SEARCH_S, is_proof=True)
         except MnemeError as error:
             self._log.warning("a memory failed and was skipped", error=str(error))
             return []
@@ -278,10 +264,9 @@ class GuardedProvider:
                 return
             if not await self._run(self.provider.is_available):
                 raise ConfigError(f"{self.provider.name} is not available; `mneme memory setup` sets it up.")
-            folder = self._folder
-            if folder is not None:
-                await asyncio.to_thread(folder.mkdir, mode=0o700, parents=True, exist_ok=True)
-            await self._run(lambda: self.provider.initialize(folder or Path()))
+            if self.is_external:
+                await asyncio.to_thread(self._folder.mkdir, mode=0o700, parents=True, exist_ok=True)
+            await self._run(lambda: self.provider.initialize(self._folder))
             self._is_ready = True
 
     async def _run(self, call: Callable[[], Awaitable[T]]) -> T:

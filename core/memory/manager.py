@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import chain, zip_longest
+from itertools import chain, pairwise, zip_longest
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -17,12 +17,11 @@ import structlog
 
 from core.errors import ConfigError, DeliveryError, MnemeError
 from core.memory.guarded_provider import GuardedProvider, tool_fault
-from core.memory.provider import MemoryProvider, is_remembered
+from core.memory.provider import Forgotten, MemoryProvider, implements, is_remembered
 from core.memory.smalltalk import is_smalltalk
-from core.memory.sync import Sync
 from core.ports import Clock
 from core.store.notes import NoteChange
-from core.store.sync import SessionRange, SyncTask
+from core.store.sync import NOTES, SyncQueue, SyncTask
 from core.text.sanitize import on_one_line
 from core.types import Message, Session, Tool, ToolContext
 
@@ -32,24 +31,28 @@ SETTLE_S = 60.0
 """Limit of the work after an answer."""
 CATCH_UP_S = 600.0
 """Limit of the work after the start, which may be that of some days."""
+OWN_BLOCK_TIMEOUTS = 5
+"""A built-in block may take so many times longer: a whole session without its notes is worse than to wait."""
 
 
 class MemoryManager:
-    """Over `builtins`, then the providers of `sync`, with folders under `home`. `timeout_s`: of each call that a turn
-    waits for. `notify` takes a key that is never used again and a sentence for the owner. Its methods are hooks of
-    `MemoryProvider`, or say what they are."""
+    """Over `builtins`, then `externals`, which `queue` tells, with folders under `home`. `timeout_s`: of each call that
+    a turn waits for. `notify` takes a key that is never used again and a sentence for the owner. Its methods are hooks
+    of `MemoryProvider`, or say what they are."""
 
     def __init__(
         self,
         builtins: Sequence[MemoryProvider],
         clock: Clock,
         timeout_s: float = 2.0,
-        sync: Sync | None = None,
+        queue: SyncQueue | None = None,
+        externals: Sequence[MemoryProvider] = (),
         home: Path = Path(),
         notify: Callable[[str, str], Awaitable[None]] | None = None,
     ) -> None:
         self._clock = clock
-        self._sync = sync
+        self._timeout_s = timeout_s
+        self._queue = queue
         self._notify_owner = notify
         self._tasks: set[asyncio.Task[Any]] = set()
 
@@ -57,7 +60,7 @@ class MemoryManager:
             return GuardedProvider(provider, folder, clock, timeout_s, self._spawn, self._opened)
 
         self._own = [guarded(one, None) for one in builtins]
-        self._external = [guarded(one, home / "providers" / one.name) for one in (sync.providers if sync else ())]
+        self._external = [guarded(one, home / "providers" / one.name) for one in externals]
         self._all = [*self._own, *self._external]
         self.warnings: list[str] = []
         """What is wrong with the settings, as sentences for the owner."""
@@ -75,13 +78,18 @@ class MemoryManager:
     async def start(self) -> None:
         """Queues what an earlier process did not come to sync, and initializes the external providers; built-in ones
         catch up."""
-        await self._tell(lambda sync: sync.catch_up())
+        await self._tell(lambda queue: queue.catch_up())
         starts = [one.start() for one in self._external]
         await asyncio.gather(self._ask(self._own, "on_start", timeout_s=CATCH_UP_S), *starts)
 
     async def system_prompt_block(self, context: ToolContext) -> str:
-        found = await self._each(self._asked(context), lambda one: one.block(context))
-        return "\n\n".join(block.strip() for block in found if block.strip())
+        async def block(one: GuardedProvider) -> list[str]:
+            title = f"## {one.provider.name.upper()}\n" if one.is_external else ""
+            timeout_s = self._timeout_s * (1 if one.is_external else OWN_BLOCK_TIMEOUTS)
+            given = await one.ask("system_prompt_block", context, timeout_s=timeout_s)
+            return [f"{title}{text.strip()}" for text in given if text.strip()]
+
+        return "\n\n".join(chain.from_iterable(await asyncio.gather(*map(block, self._asked(context)))))
 
     async def prefetch(self, text: str, context: ToolContext) -> Sequence[str]:
         is_small = is_smalltalk(text)
@@ -102,7 +110,7 @@ class MemoryManager:
         """`rows`: those of the whole session, with those that it carries on."""
         if not is_remembered(session):
             return
-        await self._tell(lambda sync: sync.tell(SessionRange(session_id=session.id)))
+        await self._tell(lambda queue: queue.tell(session.id))
         if turn := last_turn([row for row in rows if row.session_id == session.id]):
             key = f"turn:{session.id}:{turn[0].id}"
             await self._ask(self._own, "sync_turn", session, turn, key, timeout_s=SETTLE_S)
@@ -114,21 +122,20 @@ class MemoryManager:
     async def on_session_end(self, session: Session, messages: Sequence[Message]) -> None:
         if is_remembered(session):
             own = [row for row in messages if row.session_id == session.id]
-            await self._tell(lambda sync: sync.tell(SessionRange(session_id=session.id)))
+            await self._tell(lambda queue: queue.tell(session.id))
             # A new session does not wait for this.
             self._spawn(self._ask(self._own, "on_session_end", session, own, timeout_s=SETTLE_S))
 
     async def on_session_switch(self, new_id: int, parent_id: int | None, reason: str) -> None:
-        await self._tell(lambda sync: sync.tell_switch(new_id, parent_id, reason))
+        await self._tell(lambda queue: queue.tell_switch(new_id, parent_id, reason))
 
     async def on_pre_compress(self, session: Session, messages: Sequence[Message]) -> str:
-        if not is_remembered(session):
-            return ""
-        return "\n\n".join(filter(None, await self._each(self._all, lambda one: one.survivors(session, messages))))
+        asked = self._all if is_remembered(session) else ()
+        return "\n\n".join(filter(None, await self._ask(asked, "on_pre_compress", session, messages)))
 
     async def on_memory_write(self, change: NoteChange | None = None) -> None:
         """None: notes may have been changed by another process."""
-        await self._tell(lambda sync: sync.tell_notes())
+        await self._tell(lambda queue: queue.tell_notes())
 
     async def tools(self, reserved: Collection[str] = ()) -> Sequence[Tool]:
         """The tools of all providers, but external ones that are malformed (a model server would refuse every request)
@@ -158,13 +165,14 @@ class MemoryManager:
             self.warnings.append(sentence)
 
     async def deliver(self, task: SyncTask) -> None:
-        """Raises DeliveryError, permanent when the provider refuses for good or is gone; StoreError."""
+        """Raises DeliveryError, permanent when the provider refuses for good, cannot erase or is gone; StoreError."""
         one = next((one for one in self._external if one.provider.name == task.provider), None)
-        if one is None or self._sync is None:
+        if one is None or self._queue is None:
             raise DeliveryError(f"there is no memory {task.provider} any more", is_permanent=True)
-        call = await self._sync.call_of(task, one.provider)
-        if call is not None:
-            await one.deliver(call)
+        if task.hook == "on_forget" and not implements(one.provider, "on_forget"):
+            raise DeliveryError(f"{task.provider} has no way to erase what it was told", is_permanent=True)
+        if (arguments := await _arguments(task, one.provider, self._queue)) is not None:
+            await one.deliver(task.hook, *arguments)
 
     async def given_up(self, key: str) -> None:
         """A task is not tried again; the owner is told where that was to erase something."""
@@ -177,8 +185,8 @@ class MemoryManager:
             )
 
     async def amended(self, message_id: int) -> None:
-        """As `Sync.amended`."""
-        await self._tell(lambda sync: sync.amended(message_id))
+        """As `SyncQueue.amended`."""
+        await self._tell(lambda queue: queue.amended(message_id))
 
     def invalidate(self) -> None:
         """Drops what was found for turns to come."""
@@ -216,25 +224,20 @@ class MemoryManager:
         except MnemeError as error:
             self._log.error("the owner was not told", error=str(error))
 
-    async def _tell(self, work: Callable[[Sync], Awaitable[object]]) -> None:
+    async def _tell(self, work: Callable[[SyncQueue], Awaitable[object]]) -> None:
         """What cannot be queued now is found missing, and queued, by a later catch-up."""
-        if self._sync is None or not self._external:
-            return
         try:
-            await work(self._sync)
+            if self._queue is not None and self._external:
+                await work(self._queue)
         except MnemeError as error:
             self._log.error("a memory cannot be told now", error=str(error))
 
     async def _ask(
         self, asked: Sequence[GuardedProvider], hook: str, *arguments: object, timeout_s: float | None = None
     ) -> list[Any]:
-        return await self._each(asked, lambda one: one.ask(hook, *arguments, timeout_s=timeout_s))
-
-    async def _each(
-        self, asked: Sequence[GuardedProvider], ask: Callable[[GuardedProvider], Coroutine[Any, Any, Sequence[T]]]
-    ) -> list[T]:
-        """Side by side, joined in their order."""
-        return list(chain.from_iterable(await asyncio.gather(*map(ask, asked))))
+        """What they answer side by side, in their order, without those that failed."""
+        answers = await asyncio.gather(*(one.ask(hook, *arguments, timeout_s=timeout_s) for one in asked))
+        return list(chain.from_iterable(answers))
 
 
 def last_turn(rows: Sequence[Message]) -> Sequence[Message]:
@@ -243,3 +246,38 @@ def last_turn(rows: Sequence[Message]) -> Sequence[Message]:
     while 0 < start < len(rows) and rows[start - 1].role == "user":
         start -= 1
     return rows[start:]
+
+
+async def _arguments(task: SyncTask, provider: MemoryProvider, queue: SyncQueue) -> tuple[object, ...] | None:
+    """Of the task's hook, with what its ids stand for now; None when nothing is left of it. Raises StoreError."""
+    if task.hook == "on_forget":
+        if task.scope is None:
+            return None
+        kind = "notes" if task.session == NOTES else "messages"
+        return (Forgotten(scope=task.scope, **{kind: task.ids}),)
+    if task.hook == "on_memory_write":
+        change, made_in = await queue.change(int(task.turn)) or (None, None)
+        is_told = change is not None and (made_in is None or is_remembered(made_in))
+        return (change,) if is_told else None
+    session = await queue.session(int(task.session))
+    if session is None:
+        return None
+    if task.hook == "on_session_switch":
+        parent_id, reason, _ = task.turn.split(".")
+        return session.id, int(parent_id) or None, reason
+    rows = await queue.rows(session.id)
+    if task.hook == "on_session_end":
+        return session, rows
+    if task.is_repeated and not implements(provider, "on_forget"):
+        # It forgets nothing, so it still has all of it.
+        return None
+    told = _turn(rows, task.first_id)
+    # Where the question is erased, the answer alone tells nothing.
+    return (session, told, task.key) if any(row.role == "user" for row in told) else None
+
+
+def _turn(rows: Sequence[Message], first_id: int) -> list[Message]:
+    """The rows of the turn that begins with `first_id`."""
+    begins = (row.id for before, row in pairwise(rows) if row.role == "user" and before.role != "user")
+    end = next((begin for begin in begins if begin > first_id), None)
+    return [row for row in rows if row.id >= first_id and (end is None or row.id < end)]

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Literal, TypeVar
 
 from core.errors import ToolError
 from core.store.notes import NoteChange
+from core.store.sync import HOOKS, Hook
 from core.types import Json, Message, Scope, Session, Tool, ToolContext
 
 T = TypeVar("T")
@@ -138,6 +139,11 @@ async def awaited(answer: Awaitable[T]) -> T:
 def implements(provider: MemoryProvider, hook: str) -> bool:
     """Whether the provider overrides this hook."""
     return getattr(type(provider), hook) is not getattr(MemoryProvider, hook)
+
+
+def hooks_of(provider: MemoryProvider) -> frozenset[Hook]:
+    """Those by which it is told what to keep, or to erase."""
+    return frozenset(hook for hook in HOOKS if implements(provider, hook))
 
 
 def is_remembered(session: Session) -> bool:

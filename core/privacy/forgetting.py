@@ -48,9 +48,9 @@ UNCLEAR = (
 _ENTRY = re.compile(r"(?m)^(?=\n# )")
 _TERMINAL = Scope.account("terminal", "local")
 
-ForgetCopies = Callable[[Sequence[int], Sequence[int]], Awaitable[str | None]]
-"""Erases what memory services hold of messages and changes of notes, by their ids; a sentence about what is left, if
-any. Called again after a crash."""
+ForgetCopies = Callable[[Sequence[int], Sequence[int]], Awaitable[Sequence[str]]]
+"""Asks the memory services that were told of messages and changes of notes, by their ids, to erase them; the names of
+those. Called again after a crash."""
 
 
 class Forgetting:
@@ -150,7 +150,7 @@ class Forgetting:
     async def _erase_elsewhere(self, found: ErasureList) -> None:
         """Finds it again and erases all of it outside of state.db."""
         words = await self._find(found) if found.text else Quoting(())
-        stuck, kept_by_others = [], None
+        stuck, left = [], []
         for scope, target, entry in [note async for note in self._notes(found, words)]:
             found.notes.add(entry)
             removal = [Operation(action="remove", old_text=entry)]
@@ -160,12 +160,13 @@ class Forgetting:
                 stuck.append(FILES[target])
         if self._forget_copies is not None:
             messages = [*found.ids["messages"], *found.ids["repeats"]]
-            kept_by_others = await self._forget_copies(messages, found.ids["note_changes"])
+            if asked := await self._forget_copies(messages, found.ids["note_changes"]):
+                left.append(_told(asked))
         quoting = words.over([*found.texts, *found.notes])
         stuck += await asyncio.to_thread(self._files.erase, found.request.scopes, quoting)
         # Waiting for a file that nobody can write would hold up every answer here for ever.
-        left = [f"`{name}` cannot be written, so some of it still stands there." for name in dict.fromkeys(stuck)]
-        found.pending = tuple(filter(None, (kept_by_others, *left)))
+        left += [f"`{name}` cannot be written, so some of it still stands there." for name in dict.fromkeys(stuck)]
+        found.pending = tuple(left)
 
     async def _notes(self, found: ErasureList, words: Quoting) -> AsyncIterator[tuple[Scope, str, str]]:
         """Scope, target and text of the notes that are on the list or have the words."""
@@ -174,6 +175,14 @@ class Forgetting:
                 for entry in await self._notebook.entries(frozenset({scope}), target):
                     if entry in found.notes or words.has_words(entry):
                         yield scope, target, entry
+
+
+def _told(asked: Sequence[str]) -> str:
+    were, are = ("was", "is") if len(asked) == 1 else ("were", "are")
+    return (
+        f"{' and '.join(asked)} {were} told of it and {are} being asked to erase it; when that cannot be done, "
+        "the owner hears of it."
+    )
 
 
 class HomeFiles:

@@ -1,5 +1,6 @@
 """What memory services are told: sync tasks as items of the outbox, how far each service was told (the outbox forgets
-its keys after 30 days), and the rows that a task stands for. Tasks hold ids, never words.
+its keys after 30 days), and the rows that a task stands for. Tasks hold ids, never words; they follow from the rows of
+state.db, so queued twice they are one, and what a crash left out is queued later.
 
 It reads without a scope: what it finds goes to a service under its scope, and is shown to nobody.
 """
@@ -8,11 +9,11 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import groupby
-from typing import Literal
+from typing import Literal, get_args
 
 from core.ports import Clock
 from core.store import rows
@@ -27,17 +28,17 @@ from core.types import Address, Answer, Message, Scope, Session
 PLATFORM = "memory"
 NOTES = "notes"
 Hook = Literal["sync_turn", "on_session_end", "on_session_switch", "on_memory_write", "on_forget"]
-HOOKS: tuple[Hook, ...] = ("sync_turn", "on_session_end", "on_session_switch", "on_memory_write", "on_forget")
+HOOKS: tuple[Hook, ...] = get_args(Hook)
+LOOKS_BACK = timedelta(days=1)
+"""What is older is only told when somebody asks for a backfill."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncTask:
-    """`session`: a session id, or ``notes``. `turn`, by hook: the first message of a turn, ``12``, or of the first and
-    last of several that earlier versions told together, ``12-18``, with a mark when it is told anew, ``12-12.3f09``;
-    the last message of a session; its parent, the reason and when, ``7.length.1790000000``; a change of notes;
-    ``forgotten.3f09``. `scope` and `ids` (of on_forget only): of the messages or changes of notes that are to be
-    forgotten. What has one `lane` keeps its order in the outbox: all of a chat, so that a session begins for a service
-    when the one before is over, or notes."""
+    """`session`: a session id, or ``notes``. `turn`, by hook: the first message of a turn, ``12``, with a mark when it
+    is told anew, ``12.3f09``; the last message of a session; its parent, the reason and when, ``7.length.1790000000``;
+    a change of notes; ``forgotten.3f09``. `scope` and `ids` (of on_forget only): of the messages or changes of notes
+    that are to be forgotten. What has one `lane`, a chat or notes, keeps its order in the outbox."""
 
     provider: str
     session: str
@@ -57,14 +58,13 @@ class SyncTask:
         return Address(platform=PLATFORM, chat_id=self.provider, thread_id=self.lane)
 
     @property
-    def turns(self) -> tuple[int, int]:
-        """Of sync_turn: the first messages of the first and last turn."""
-        first, _, last = self.turn.partition(".")[0].partition("-")
-        return int(first), int(last or first)
+    def first_id(self) -> int:
+        """Of sync_turn: the first message of the turn."""
+        return int(self.turn.partition(".")[0].partition("-")[0])
 
     @property
     def is_repeated(self) -> bool:
-        """Of sync_turn: whether it was told before, together with something that was forgotten."""
+        """Of sync_turn: whether it was told before, with something that was forgotten."""
         return "." in self.turn
 
     @property
@@ -79,26 +79,9 @@ class SyncTask:
         hook = next((hook for hook in HOOKS if hook == parts[-1]), None)
         if platform != PLATFORM or len(parts) != 4 or hook is None:
             return None
-        task = cls(provider=parts[0], session=parts[1], turn=parts[2], hook=hook)
-        if not payload:
-            return task
-        scope, *ids = json.loads(payload)
-        return replace(task, scope=Scope(key=scope), ids=tuple(ids))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionRange:
-    """One session, or all with a message since then, imported ones among them or not."""
-
-    session_id: int | None = None
-    since: datetime | None = None
-    has_imported: bool = False
-
-    @property
-    def values(self) -> dict[str, object]:
-        first, last = (0, 2**63 - 1) if self.session_id is None else (self.session_id, self.session_id)
-        since = rows.maybe_timestamp(self.since) or 0
-        return {"first_session": first, "last_session": last, "since": since, "has_imported": self.has_imported}
+        scope, *ids = json.loads(payload or "[null]")
+        task = cls(provider=parts[0], session=parts[1], turn=parts[2], hook=hook, ids=tuple(ids))
+        return replace(task, scope=Scope(key=scope)) if scope else task
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,7 +115,7 @@ WHERE sessions.id BETWEEN :first_session AND :last_session AND sessions.last_at 
     AND addresses.platform <> 'cron' AND (:has_imported OR sessions.end_reason IS NOT 'import')
 """
 _UNTOLD_TURNS = f"""
-SELECT rows.session_id, rows.id, sessions.address_id,
+SELECT rows.session_id, CAST(rows.session_id AS TEXT) AS subject, rows.id, sessions.address_id,
     COALESCE(LEAD(rows.id) OVER (PARTITION BY rows.session_id ORDER BY rows.id) - 1, rows.answered_id) AS last_id
 FROM (
     SELECT id, session_id, role, LAG(role) OVER (PARTITION BY session_id ORDER BY id) AS role_before,
@@ -149,7 +132,9 @@ ORDER BY rows.session_id, rows.id
 """A turn begins with what people said since the last answer. While its last row is a call of a tool or its result, it
 is not answered yet."""
 _UNTOLD_ENDS = f"""
-SELECT messages.session_id, sessions.address_id, MAX(messages.id) AS last_id FROM messages
+SELECT messages.session_id, messages.session_id || '.end' AS subject, sessions.address_id,
+    MAX(messages.id) AS id, MAX(messages.id) AS last_id
+FROM messages
 JOIN sessions ON sessions.id = messages.session_id AND sessions.ended_at IS NOT NULL
 LEFT JOIN told ON told.provider = :provider AND told.subject = messages.session_id || '.end'
 WHERE messages.kind IN ('chat', 'quote') AND messages.session_id IN ({_SESSIONS})
@@ -160,7 +145,7 @@ SELECT sessions.id AS session_id, sessions.address_id FROM sessions JOIN address
 WHERE sessions.id = :id AND addresses.platform <> 'cron'
 """
 _UNTOLD_CHANGES = """
-SELECT id, 'notes' AS session_id, 'notes' AS address_id FROM notes
+SELECT id, id AS last_id, 'notes' AS subject, 'notes' AS session_id, 'notes' AS address_id FROM notes
 WHERE (at >= :since OR id > (SELECT last_id FROM told WHERE provider = :provider AND subject = 'notes'))
     AND 'memory:' || :provider || ':notes:' || notes.id || ':on_memory_write' NOT IN (SELECT key FROM outbox)
 ORDER BY id
@@ -188,58 +173,67 @@ _ROWS = f"SELECT {MESSAGE_COLUMNS} FROM messages WHERE session_id = :id AND kind
 
 
 class SyncQueue:
-    """The tasks of every service, how far each was told, and what stands behind the ids of a task. `on_wake` is called
-    when there is something to deliver."""
+    """`hooks`: which of them the services have that are on, by name. Forgetting asks every service that was ever told
+    something, also one that is not on. `on_wake` is called when there is something to deliver."""
 
-    def __init__(self, database: Database, clock: Clock, on_wake: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self,
+        database: Database,
+        clock: Clock,
+        on_wake: Callable[[], None] = lambda: None,
+        hooks: Mapping[str, Collection[Hook]] | None = None,
+    ) -> None:
         self._database = database
         self._clock = clock
         self._on_wake = on_wake
+        self._hooks = hooks or {}
 
-    async def put(self, tasks: Sequence[SyncTask], told: Mapping[str, int] | None = None) -> None:
-        """Queues tasks, due now, each unless it is there. `told`: up to which id, by subject, their service then is."""
-        now = self._clock.now()
+    async def tell(
+        self, session_id: int | None = None, since: datetime | None = None, *, has_imported: bool = False
+    ) -> int:
+        """Queues what services do not know of one session, or of all with a message since then, imported ones among
+        them or not: answered turns, and that a session is over. Returns how many sessions have turns to tell."""
+        first, last = (0, 2**63 - 1) if session_id is None else (session_id, session_id)
+        begins = rows.maybe_timestamp(since) or 0
+        values = {"first_session": first, "last_session": last, "since": begins, "has_imported": has_imported}
+        many = await self._tell("sync_turn", _UNTOLD_TURNS, values)
+        await self._tell("on_session_end", _UNTOLD_ENDS, values)
+        return many
 
-        def work(connection: Connection) -> None:
-            for task in tasks:
-                answer = Answer(text=task.payload)
-                item = OutboxItem(key=task.key, kind="memory", address=task.address, answer=answer, next_at=now)
-                fill_outbox_item(connection, item, now, None)
-            for subject, last_id in (told or {}).items():
-                connection.execute(_MARK, {"provider": tasks[0].provider, "subject": subject, "last_id": last_id})
+    async def tell_notes(self, since: datetime | None = None) -> None:
+        """Queues changes of notes, here or by another process: those since then, and all after the last one told."""
+        since = since or self._clock.now() - LOOKS_BACK
+        await self._tell("on_memory_write", _UNTOLD_CHANGES, {"since": rows.timestamp(since)})
 
-        if tasks:
-            await self._database.write(work)
-            self._on_wake()
-
-    async def put_turns(self, provider: str, sessions: SessionRange) -> int:
-        """Queues the answered turns that it does not know. Returns how many sessions they are of."""
-        found = await self._database.fetch_all(_UNTOLD_TURNS, sessions.values | {"provider": provider})
-        for start in range(0, len(found), PUT_AT_ONCE):
-            turns = found[start : start + PUT_AT_ONCE]
-            tasks = [_task(provider, row, str(row["id"]), "sync_turn") for row in turns]
-            await self.put(tasks, {str(row["session_id"]): row["last_id"] for row in turns})
-        return len({row["session_id"] for row in found})
-
-    async def put_ends(self, provider: str, sessions: SessionRange) -> None:
-        """Queues that sessions are over."""
-        found = await self._database.fetch_all(_UNTOLD_ENDS, sessions.values | {"provider": provider})
-        tasks = [_task(provider, row, str(row["last_id"]), "on_session_end") for row in found]
-        await self.put(tasks, {f"{row['session_id']}.end": row["last_id"] for row in found})
-
-    async def put_switch(self, providers: Sequence[str], new_id: int, parent_id: int | None, reason: str) -> None:
+    async def tell_switch(self, new_id: int, parent_id: int | None, reason: str) -> None:
         """Queues that the conversation goes on in a session; not of one that is scheduled, or incognito."""
         row = await self._database.fetch_one(_LANE, {"id": new_id})
         if row is not None:
             turn = f"{parent_id or 0}.{reason}.{self._clock.now().timestamp():.0f}"
-            await self.put([_task(provider, row, turn, "on_session_switch") for provider in providers])
+            hook: Hook = "on_session_switch"
+            await self._put([_task(provider, row, turn, hook) for provider in self._listeners(hook)])
 
-    async def put_changes(self, provider: str, since: datetime) -> None:
-        """Queues changes of notes: those since then, and all after the last that it was told."""
-        values = {"provider": provider, "since": rows.timestamp(since)}
-        found = await self._database.fetch_all(_UNTOLD_CHANGES, values)
-        tasks = [_task(provider, row, str(row["id"]), "on_memory_write") for row in found]
-        await self.put(tasks, {NOTES: found[-1]["id"]} if found else {})
+    async def catch_up(self) -> None:
+        """Queues what a process before this one did not."""
+        await self.tell(since=self._clock.now() - LOOKS_BACK)
+        await self.tell_notes()
+
+    async def backfill(self, since: datetime) -> int:
+        """Queues what was said since then, before a service was there; returns of how many sessions."""
+        await self.tell_notes(since)
+        return await self.tell(since=since, has_imported=True)
+
+    async def forget(self, message_ids: Sequence[int], note_ids: Sequence[int] = ()) -> Sequence[str]:
+        """Asks every service that was told of any of it, and returns their names; again, with the same tasks."""
+        tasks = await self.forget_tasks(message_ids, note_ids)
+        await self._put(tasks)
+        return list(dict.fromkeys(task.provider for task in tasks))
+
+    async def amended(self, message_id: int) -> None:
+        """A message was edited or deleted on its platform: services that can erase forget it and get what is left."""
+        able = self._listeners("on_forget")
+        tasks = await self.forget_tasks([message_id], (), self._clock.now().isoformat())
+        await self._put([task for task in tasks if task.provider in able])
 
     async def forget_tasks(
         self, message_ids: Sequence[int], note_ids: Sequence[int], stamp: str = ""
@@ -258,10 +252,9 @@ class SyncQueue:
             mark = f"{zlib.crc32(json.dumps([*ids, stamp]).encode()):08x}"
             task = _task(told[0]["provider"], told[0], f"forgotten.{mark}", "on_forget")
             tasks.append(replace(task, scope=Scope(key=told[0]["scope"]), ids=ids))
-            batches = await self._batches(task.provider, task.session)
-            touched = {max((batch for batch in batches if batch[0] <= one), default=None) for one in ids}
-            for first, last in sorted(filter(None, touched)):
-                tasks.append(replace(task, turn=f"{first}-{last}.{mark}", hook="sync_turn"))
+            firsts = await self._firsts(task.provider, task.session)
+            touched = {max((first for first in firsts if first <= one), default=0) for one in ids} - {0}
+            tasks += [replace(task, turn=f"{first}.{mark}", hook="sync_turn") for first in sorted(touched)]
         return tasks
 
     async def counts(self, provider: str) -> QueueCounts:
@@ -270,8 +263,7 @@ class SyncQueue:
 
     async def retry_dead(self, provider: str) -> int:
         """Returns how many tasks are due again."""
-        values = _range(provider) | {"now": rows.timestamp(self._clock.now())}
-        return await self._database.execute(_RETRY, values)
+        return await self._database.execute(_RETRY, _range(provider) | {"now": self._clock.now()})
 
     async def session(self, session_id: int) -> Session | None:
         row = await self._database.fetch_one(f"{SESSIONS} WHERE sessions.id = :id", {"id": session_id})
@@ -288,11 +280,42 @@ class SyncQueue:
             return None
         return change_of(row), None if row["session_id"] is None else await self.session(row["session_id"])
 
-    async def _batches(self, provider: str, session: str) -> Sequence[tuple[int, int]]:
-        """The first messages of the first and last turn of each sync_turn, as far as the outbox knows them."""
+    async def _tell(self, hook: Hook, untold: str, values: Mapping[str, object]) -> int:
+        """Queues for each service with this hook what it was not told; returns of how many sessions that is."""
+        many = 0
+        for provider in self._listeners(hook):
+            found = await self._database.fetch_all(untold, {**values, "provider": provider})
+            for start in range(0, len(found), PUT_AT_ONCE):
+                some = found[start : start + PUT_AT_ONCE]
+                tasks = [_task(provider, row, str(row["id"]), hook) for row in some]
+                await self._put(tasks, {row["subject"]: row["last_id"] for row in some})
+            many += len({row["session_id"] for row in found})
+        return many
+
+    async def _put(self, tasks: Sequence[SyncTask], told: Mapping[str, int] | None = None) -> None:
+        """Queues tasks, due now, each unless it is there. `told`: up to which id, by subject, their service then is."""
+        now = self._clock.now()
+
+        def work(connection: Connection) -> None:
+            for task in tasks:
+                answer = Answer(text=task.payload)
+                item = OutboxItem(key=task.key, kind="memory", address=task.address, answer=answer, next_at=now)
+                fill_outbox_item(connection, item, now, None)
+            for subject, last_id in (told or {}).items():
+                connection.execute(_MARK, {"provider": tasks[0].provider, "subject": subject, "last_id": last_id})
+
+        if tasks:
+            await self._database.write(work)
+            self._on_wake()
+
+    async def _firsts(self, provider: str, session: str) -> Sequence[int]:
+        """The first message of each turn that was told, as far as the outbox knows them."""
         found = await self._database.fetch_all(f"SELECT key FROM outbox WHERE {_OF_PREFIX}", _range(provider, session))
         tasks = [SyncTask.parse(row["key"]) for row in found]
-        return [task.turns for task in tasks if task is not None and task.hook == "sync_turn"]
+        return [task.first_id for task in tasks if task is not None and task.hook == "sync_turn"]
+
+    def _listeners(self, hook: Hook) -> Sequence[str]:
+        return [name for name, hooks in self._hooks.items() if hook in hooks]
 
 
 def _task(provider: str, row: Row, turn: str, hook: Hook) -> SyncTask:

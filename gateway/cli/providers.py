@@ -14,7 +14,8 @@ from config.settings import ProviderOptions, Settings
 from core.dates.periods import read as read_period
 from core.errors import ConfigError
 from core.memory.plugins import BUILT_IN, OptionForm, Plugins
-from core.memory.sync import Sync
+from core.memory.provider import hooks_of
+from core.store.sync import SyncQueue
 from gateway import texts
 from gateway.cli.runtime import AsJson, fail, leaving, say, say_json, tell, visit, zone_of
 from gateway.services import Services, chosen, is_running
@@ -73,9 +74,9 @@ def _sync(
             if period is None:
                 raise typer.BadParameter("write a time like 2026-05-01, May or last week", param_hint="--since")
             begins = period[0]
-        queue = services.sync_queue
+        queue = SyncQueue(services.database, services.clock, hooks={name: hooks_of(provider)})
         again = await queue.retry_dead(name)
-        sessions = await Sync(queue, services.clock, [provider]).backfill(begins)
+        sessions = await queue.backfill(begins)
         if as_json:
             say_json({"conversations": sessions, "again": again})
             return

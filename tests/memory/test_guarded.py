@@ -175,5 +175,3 @@ async def test_its_tools_are_none_of_a_session_that_is_scheduled(home: Path) -> 
         call = {"name": "odd", "id": "1", "input": {}}
         assert [row.text for row in await toolbox.run([call], mine)] == ["well"]
         assert "asks a service outside" in (await toolbox.run([call], scheduled))[0].text
-        with pytest.raises(ToolError, match="asks a service outside"):
-            await tool.run({}, scheduled)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from core.agent.tool_runner import ToolRunner
 from core.errors import ToolError
 from core.memory.guarded_provider import FAILURES
 from core.memory.provider import MemoryProvider
@@ -333,8 +334,9 @@ async def test_a_tool_of_a_service_is_not_called_incognito(home: Path) -> None:
         context = await one.context(ANA)
         assert await tool.run({"word": "tea"}, context) == "tea, tea"
         hidden = replace(context, session=replace(context.session, is_incognito=True))
-        with pytest.raises(ToolError, match="asks a service outside, which is not done here"):
-            await tool.run({"word": "tea"}, hidden)
+        call = {"name": "echo", "id": "1", "input": {"word": "tea"}}
+        (row,) = await ToolRunner([tool], 5).run([call], hidden)
+        assert "asks a service outside, which is not done here" in row.text
         with pytest.raises(ToolError, match="echo failed: listener failed: KeyError"):
             await tool.run({}, context)
 

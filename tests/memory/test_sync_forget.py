@@ -38,10 +38,10 @@ async def ids(one: ProviderHarness, *texts: str) -> list[int]:
     return [row.id for row in rows if row.text in texts]
 
 
-async def erase(one: ProviderHarness, *texts: str) -> str | None:
+async def erase(one: ProviderHarness, *texts: str) -> Sequence[str]:
     """As /forget does it: the services are asked, then the rows go."""
     gone = await ids(one, *texts)
-    said = await one.sync.forget(gone)
+    said = await one.queue.forget(gone)
     for number in gone:
         await StoredHistory(one.database).execute(
             "UPDATE messages SET kind = 'command', text = '' WHERE id = :id", id=number
@@ -70,7 +70,7 @@ async def test_what_is_to_go_is_in_the_outbox_by_ids_and_read_back(home: Path) -
 async def test_nobody_was_told_so_nobody_is_asked(home: Path) -> None:
     async with harness(home) as one:
         await one.turn("a secret")
-        assert await erase(one, "a secret") is None
+        assert await erase(one, "a secret") == []
         assert await one.outbox.counts() == {"held": 0, "due": 0, "dead": 0}
 
 
@@ -79,9 +79,7 @@ async def test_what_was_erased_goes_there_and_what_was_told_with_it_stays(home: 
         await one.turn("my secret is blue", "my dog is Rex")
         await one.carried(1)
         assert len(service.held) == 1
-        said = await erase(one, "my secret is blue")
-        assert said is not None
-        assert said.startswith("jotter was told of it and is being asked to erase it")
+        assert await erase(one, "my secret is blue") == ["jotter"]
         one.worker.wake()
         await one.carried(3)
         assert one.ends == ["done"] * 3
@@ -143,7 +141,7 @@ async def test_what_was_not_told_yet_is_not_forgotten_and_nothing_is_told_twice(
         await one.conversations.append([said])
         for text in ("the cat is Max", None):
             await amend(one, "9", text)
-        assert await erase(one, "the cat is Tom") is None
+        assert await erase(one, "the cat is Tom") == []
         assert (await one.queue.counts("jotter")).waiting == 0
         assert len(service.told) == 1
 
@@ -185,7 +183,7 @@ async def test_changes_of_notes_are_forgotten_by_their_names(home: Path) -> None
             await one.notes.log(change)
         await one.memory.on_memory_write()
         await one.carried(2)
-        assert await one.sync.forget([], scribe.noted)
+        assert await one.queue.forget([], scribe.noted)
         one.worker.wake()
         await one.carried(4)
     assert scribe.forgotten == [

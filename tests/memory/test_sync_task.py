@@ -10,7 +10,7 @@ import pytest
 
 from core.store.notes import NoteChange, Notes
 from core.store.sqlite.database import Database
-from core.store.sync import SessionRange, SyncQueue, SyncTask
+from core.store.sync import HOOKS, SyncQueue, SyncTask
 from core.types import Address
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.stored_history import ANA, StoredHistory
@@ -20,7 +20,7 @@ AT = SteadyClock().now()
 
 @pytest.fixture
 def queue(database: Database) -> SyncQueue:
-    return SyncQueue(database, SteadyClock())
+    return SyncQueue(database, SteadyClock(), hooks={"jotter": HOOKS})
 
 
 async def queued(stored: StoredHistory, hook: str) -> Sequence[str]:
@@ -32,10 +32,8 @@ async def queued(stored: StoredHistory, hook: str) -> Sequence[str]:
 def test_a_key_says_everything_and_is_read_back() -> None:
     task = SyncTask(provider="jotter", session="12", turn="3", hook="sync_turn", lane="5")
     assert task.key == "memory:jotter:12:3:sync_turn"
-    assert task.turns == (3, 3)
-    assert replace(task, turn="3-9").turns == replace(task, turn="3-9.1f").turns == (3, 9), (
-        "as earlier versions wrote it"
-    )
+    assert task.first_id == replace(task, turn="3.1f").first_id == 3
+    assert replace(task, turn="3-9.1f").first_id == 3, "as earlier versions wrote it"
     assert SyncTask.parse(task.key) == task
     assert task.address == Address(platform="memory", chat_id="jotter", thread_id="5")
     assert Address.parse(task.address.key) == task.address
@@ -66,7 +64,7 @@ async def test_a_turn_is_told_once_it_is_answered(
     roles = {"u": "user", "c": "assistant", "t": "tool", "a": "assistant"}
     session, *ids = await stored.session([(roles[sign], sign) for sign in said])
     await stored.execute("UPDATE messages SET tool_name = 'x' WHERE text IN ('c', 't')")
-    assert await queue.put_turns("jotter", SessionRange(session_id=session)) == bool(turns)
+    assert await queue.tell(session) == bool(turns)
     firsts = [ids[turn - 1] for turn in turns]
     assert await queued(stored, "sync_turn") == [f"{session}:{first}" for first in firsts]
 
@@ -82,11 +80,11 @@ async def test_sessions_of_the_last_day_are_told_and_nothing_imported_unless_ask
     session = await queue.session(fresh)
     assert session is not None
     assert session.last_at is not None
-    lately = SessionRange(since=session.last_at - timedelta(seconds=90))
-    assert await queue.put_turns("jotter", lately) == 1
+    lately = session.last_at - timedelta(seconds=90)
+    assert await queue.tell(since=lately) == 1
     assert await queued(stored, "sync_turn") == [f"{fresh}:{first}"]
-    assert await queue.put_turns("jotter", lately) == 0, "it is told"
-    assert await queue.put_turns("jotter", SessionRange(has_imported=True)) == 2
+    assert await queue.tell(since=lately) == 0, "it is told"
+    assert await queue.tell(has_imported=True) == 2
     assert [key.split(":")[0] for key in await queued(stored, "sync_turn")] == [str(fresh), str(old), str(imported)]
     assert [row.id for row in await queue.rows(fresh)] == [first, second]
     await stored.execute("UPDATE messages SET kind = 'command', text = '' WHERE id = :id", id=first)
@@ -99,13 +97,12 @@ async def test_the_end_of_a_session_is_told_once_and_again_when_it_went_on(
 ) -> None:
     stored = StoredHistory(database)
     session, _, last = await stored.session(["a hat", "yes"])
-    one = SessionRange(session_id=session)
     await stored.execute("UPDATE sessions SET ended_at = NULL")
-    await queue.put_ends("jotter", one)
+    await queue.tell(session)
     assert await queued(stored, "on_session_end") == []
     await stored.execute("UPDATE sessions SET ended_at = last_at")
     for _ in range(2):
-        await queue.put_ends("jotter", one)
+        await queue.tell(session)
     assert await queued(stored, "on_session_end") == [f"{session}:{last}"]
 
 
@@ -114,12 +111,12 @@ async def test_a_change_of_notes_comes_with_the_session_it_was_made_in(database:
     session_id, message_id, _ = await stored.session(["note that", "done"])
     change = NoteChange(scope=ANA, target="user", action="add", before=None, after="tea", at=AT, message_id=message_id)
     await notes.log(change)
-    await queue.put_changes("jotter", AT + timedelta(seconds=1))
+    await queue.tell_notes(AT + timedelta(seconds=1))
     assert await queued(stored, "on_memory_write") == [], "it is older than what is told unasked"
-    await queue.put_changes("jotter", AT)
+    await queue.tell_notes(AT)
     await notes.log(NoteChange(scope=ANA, target="user", action="remove", before="tea", after=None, at=AT))
     for _ in range(2):
-        await queue.put_changes("jotter", AT + timedelta(seconds=1))
+        await queue.tell_notes(AT + timedelta(seconds=1))
     ids = [int(key.split(":")[1]) for key in await queued(stored, "on_memory_write")]
     found = [await queue.change(change_id) for change_id in ids]
     assert [None if one is None else (one[0].action, one[1] and one[1].id) for one in found] == [

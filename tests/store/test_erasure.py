@@ -367,9 +367,9 @@ async def test_who_keeps_copies_elsewhere_is_told_and_what_he_leaves_is_said(
 ) -> None:
     told: list[list[int]] = []
 
-    async def forget_copies(message_ids: Sequence[int], _: Sequence[int]) -> str | None:
+    async def forget_copies(message_ids: Sequence[int], _: Sequence[int]) -> Sequence[str]:
         told.append(list(message_ids))
-        return "honcho forgets it within a day."
+        return ["honcho"]
 
     ids = await StoredHistory(database).session(["I moved to Zanzibar", "Fine"])
     forgetting = forgetting_of(database, clock, forget_copies)
@@ -377,7 +377,7 @@ async def test_who_keeps_copies_elsewhere_is_told_and_what_he_leaves_is_said(
     assert traces is not None
     assert told == [], "nobody has said yes yet"
     receipt = await forgetting.erase(traces.token, claim_of())
-    assert receipt.pending == ("honcho forgets it within a day.",)
+    assert receipt.pending[0].startswith("honcho was told of it and is being asked to erase it")
     assert told == [[ids[1]]]
 
 
