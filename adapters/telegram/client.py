@@ -38,7 +38,8 @@ CALLS, CALLS_S = 30, 1.0
 FREE_CALLS = 10
 """Of these what nobody waits for leaves free."""
 GROUP_MESSAGES, GROUP_MESSAGES_S = 20, 60.0
-LONGEST_WAIT_S = 1.0
+LONGEST_WAIT_S = 5.0
+"""What takes longer is for the caller to try again."""
 POLL = "getUpdates"
 CONFLICT = "another process polls with this token (409)"
 _MESSAGES = frozenset({"sendMessage", "sendDocument", "editMessageText"})

@@ -345,6 +345,40 @@ async def test_buttons_come_although_the_text_is_painted_already() -> None:
     assert chat.answers["101"].buttons == (BUTTON,)
 
 
+async def test_a_short_answer_takes_four_calls_at_most_where_each_one_counts() -> None:
+    """At a tenth of the time: 280 characters in four seconds, one edit a second allowed."""
+    chat = FakeChat(pace_s=0.1)
+    reply = StreamedReply(chat, first_words_s=0.06)
+    reply.begin(ListRecord())
+    for length in range(7, 281, 7):
+        reply.show("a" * length)
+        await asyncio.sleep(0.01)
+    await reply.finish(Answer(text="a" * 280))
+    assert chat.shown == ["a" * 280]
+    assert len(chat.calls) + max(chat.typed, 1) <= 4, chat.calls
+
+
+async def test_an_answer_that_is_ready_is_one_call() -> None:
+    chat = FakeChat()
+    reply = StreamedReply(chat)
+    reply.begin(ListRecord())
+    reply.show("Rea")
+    await reply.finish(Answer(text="Ready"))
+    assert (chat.typed, chat.calls) == (0, ["post Ready"])
+
+
+async def test_what_is_left_over_is_removed_however_often_that_is_delayed() -> None:
+    chat, receipt = FakeChat(limit_chars=100), ListRecord(posted=["7", "8"])
+    chat.messages = {"7": "half an", "8": "old"}
+    chat.refusals.extend([None, FLOOD, FLOOD])
+    await begun(chat, receipt).finish(Answer(text="A whole answer"))
+    assert chat.shown == ["A whole answer"]
+    chat.messages["8"] = "old"
+    chat.refusals.extend([None, DeliveryError("flood", retry_after_s=31)])
+    with pytest.raises(DeliveryError):
+        await begun(chat, receipt).finish(Answer(text="A whole answer"))
+
+
 async def test_empty_frames_are_not_sent() -> None:
     chat = FakeChat()
     painter = StreamedReply(chat, typing_every_s=0.001, first_words_s=0)
