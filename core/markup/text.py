@@ -94,29 +94,18 @@ def width(text: str) -> int:
     """Columns that the text takes in a monospaced font."""
     if text.isascii():
         return len(text)
-    columns = 0
-    for character in text:
-        if unicodedata.category(character) in ("Mn", "Me", "Cf"):
-            continue
-        columns += 2 if unicodedata.east_asian_width(character) in "WF" else 1
-    return columns
+    shown = (character for character in text if unicodedata.category(character) not in ("Mn", "Me", "Cf"))
+    return sum(2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in shown)
 
 
 def table_lines(rows: Sequence[Sequence[str]], aligns: Sequence[str]) -> list[str]:
-    """Rows of cells as lines with aligned columns; a ruled line under the first row."""
-    count = len(rows[0])
-    widths = [0] * count
-    for row in rows:
-        for index, cell in enumerate(row[:count]):
-            widths[index] = max(widths[index], min(width(cell), _WIDEST_COLUMN))
-    lines: list[str] = []
-    for row in rows:
-        cells: list[str] = []
-        for index, cell in enumerate(row[:count]):
-            room = max(0, widths[index] - width(cell))
-            left = {"right": room, "center": room // 2}.get(aligns[index], 0)
-            cells.append(" " * left + cell + " " * (room - left))
-        lines.append(" | ".join(cells).rstrip())
-        if len(lines) == 1:
-            lines.append("-+-".join("-" * columns for columns in widths))
-    return lines
+    """Rows of equally many cells as lines with aligned columns; a ruled line under the first row."""
+    widths = [min(max(map(width, column)), _WIDEST_COLUMN) for column in zip(*rows, strict=True)]
+    lines = [" | ".join(map(_padded, row, widths, aligns)).rstrip() for row in rows]
+    return [lines[0], "-+-".join("-" * columns for columns in widths), *lines[1:]]
+
+
+def _padded(cell: str, columns: int, align: str) -> str:
+    room = max(0, columns - width(cell))
+    left = {"right": room, "center": room // 2}.get(align, 0)
+    return " " * left + cell + " " * (room - left)

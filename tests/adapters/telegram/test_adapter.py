@@ -6,7 +6,10 @@ import asyncio
 import contextlib
 import json
 import logging
+import os
+import tempfile
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
@@ -447,6 +450,17 @@ async def test_a_server_that_comes_late(api: BotApi, house: House) -> None:
         await api.start()
         api.user_says(42, "good morning")
         await api.wait_for(lambda: api.messages(42))
+
+
+async def test_a_second_poller_on_this_machine_is_told_so_and_takes_nothing(api: BotApi, house: House) -> None:
+    async with house.running():
+        second = house.adapter()
+        with pytest.raises(ConfigError, match=f"process {os.getpid()} on this machine uses the same bot token"):
+            await second.open()
+        await second.close()
+        api.user_says(42, "hi")
+        await api.wait_for(lambda: api.messages(42))
+    assert not any(api.token in path.name for path in Path(tempfile.gettempdir()).glob("mneme-*/*"))
 
 
 async def test_a_refused_token_is_told_without_showing_it(api: BotApi, house: House) -> None:
