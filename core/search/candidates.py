@@ -43,7 +43,11 @@ def any_words(index: TextIndex, query: SearchQuery) -> RankedMatches:
     """The best sessions and messages for any of the words."""
     typed = clean(query.text)
     terms = query_terms(query.text)
-    counted, latest, said = _counted(index, typed, terms)
+    others = [way for way in other_ways(typed) if not set(way) <= set(terms)]
+    counted = index.counts(dict.fromkeys([*terms, *chain.from_iterable(others)]))
+    # What is in no chunk yet is read only where a term is unknown.
+    latest = index.latest_terms() if 0 in counted.frequencies.values() else Counter[str]()
+    said = [way for way in others if all(counted.frequencies[term] or term in latest for term in way)][:OTHERS_ASKED]
     unsaid = {
         term: word
         for word in spaced_words_of(typed)
@@ -53,37 +57,13 @@ def any_words(index: TextIndex, query: SearchQuery) -> RankedMatches:
     corrections = _corrections(index, unsaid, counted.scopes[:SCOPES_TRIED], latest)
     shares = _shares(terms, corrections, said)
     counted.frequencies.update(index.counts(term for term in shares if term not in counted.frequencies).frequencies)
-    scores, matches = _ranked_parts(index, query, counted, shares)
+    scores, matches = _ranked(index, query, counted, shares)
     return RankedMatches(
         scores=scores,
         matches=matches,
         text=" ".join(dict.fromkeys([*shares, query.text])) if corrections or said else query.text,
         corrected={unsaid[term]: "”, “".join(taken) for term, taken in corrections.items()},
     )
-
-
-def _counted(
-    index: TextIndex, typed: str, terms: Sequence[str]
-) -> tuple[TermCounts, Counter[str], list[tuple[str, ...]]]:
-    """Term counts, the terms not in any chunk yet (read only when one is unknown), and the other ways that were
-    said."""
-    others = [way for way in other_ways(typed) if not set(way) <= set(terms)]
-    counted = index.counts(dict.fromkeys([*terms, *chain.from_iterable(others)]))
-    latest = index.latest_terms() if 0 in counted.frequencies.values() else Counter[str]()
-    said = [way for way in others if all(counted.frequencies[term] or term in latest for term in way)]
-    return counted, latest, said[:OTHERS_ASKED]
-
-
-def _ranked_parts(
-    index: TextIndex, query: SearchQuery, counted: TermCounts, shares: Mapping[str, float]
-) -> tuple[dict[int, float], list[MessageMatch]]:
-    scores: dict[int, float] = {}
-    matches: list[MessageMatch] = []
-    for part in range(1 + max(0, min(query.page * query.limit, FARTHEST)) // LINEAGES_READ):
-        more_scores, found = _ranked(index, query, counted, shares, part)
-        matches += [match for match in found if match.root_id not in scores]
-        scores |= {root: score for root, score in more_scores.items() if root not in scores}
-    return scores, matches
 
 
 def leading_terms(frequencies: Mapping[str, int], count: int) -> tuple[list[str], list[str]]:
@@ -107,18 +87,22 @@ def leading_terms(frequencies: Mapping[str, int], count: int) -> tuple[list[str]
 
 
 def _ranked(
-    index: TextIndex, query: SearchQuery, counted: TermCounts, shares: Mapping[str, float], part: int
+    index: TextIndex, query: SearchQuery, counted: TermCounts, shares: Mapping[str, float]
 ) -> tuple[dict[int, float], list[MessageMatch]]:
-    """Scores of the lineages of one part and their messages, best first; `shares` is how much each term counts."""
+    """Scores of the lineages and their messages, best first, in as many parts as the page needs; `shares` is how much
+    each term counts."""
     frequencies = {term: counted.frequencies[term] for term in shares}
-    count = counted.chunks
-    leading, lending = leading_terms(frequencies, count)
-    lineages = index.candidates({term: frequencies[term] for term in leading}, lending, counted.scopes, part)
+    leading, lending = leading_terms(frequencies, counted.chunks)
     moments = moment_terms() if asks_when(query.text) else frozenset[str]()
-    idf = {term: weight * shares[term] for term, weight in weights(frequencies, count).items()}
-    scores, ranked = rank(idf, lineages, moments)
-    roots = {one.message_id: root for root, group in lineages.items() for one in group}
-    return scores, [MessageMatch(one.message_id, one.session_id, roots[one.message_id], score) for score, one in ranked]
+    idf = {term: weight * shares[term] for term, weight in weights(frequencies, counted.chunks).items()}
+    scores: dict[int, float] = {}
+    matches: list[MessageMatch] = []
+    for part in range(1 + max(0, min(query.page * query.limit, FARTHEST)) // LINEAGES_READ):
+        lineages = index.candidates({term: frequencies[term] for term in leading}, lending, counted.scopes, part)
+        found, ranked = rank(idf, lineages, moments)
+        matches += [match for match in ranked if match.root_id not in scores]
+        scores |= {root: score for root, score in found.items() if root not in scores}
+    return scores, matches
 
 
 def _is_within(term: str, said: Sequence[tuple[str, ...]]) -> bool:

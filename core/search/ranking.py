@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from itertools import chain, groupby, pairwise
-from operator import attrgetter, itemgetter
+from itertools import groupby, pairwise
 from statistics import fmean
 from typing import NamedTuple, TypeVar
 
-from core.store.query import DAY_IN_CHUNK, CandidateMessage
+from core.store.query import DAY_IN_CHUNK, CandidateMessage, MessageMatch
 from core.text.spelling import KIN_LETTERS, are_kin
 
 K = TypeVar("K", bound=Hashable)
@@ -69,15 +68,6 @@ SESSION_SHARE = 0.4
 BEST = 12
 
 
-class _Scored(NamedTuple):
-    score: float
-    message: CandidateMessage
-
-
-Ranked = tuple[dict[int, float], list[_Scored]]
-"""Scores of lineages, best first, and all wanted messages, best first."""
-
-
 class _Asked(NamedTuple):
     """The weight of each term, what each word counts for, pairs of neighbours, and the speakers' names asked for."""
 
@@ -102,19 +92,19 @@ def weights(frequencies: Mapping[str, int], count: int) -> dict[str, float]:
 
 def rank(
     idf: Mapping[str, float], lineages: Mapping[int, Sequence[CandidateMessage]], moments: frozenset[str] = frozenset()
-) -> Ranked:
-    """Ranks the candidates of each lineage; `idf` in the order of the question, `moments` only where one is asked
-    for."""
+) -> tuple[dict[int, float], list[MessageMatch]]:
+    """Scores of the lineages and all wanted messages, best first; `idf` in the order of the question, `moments` only
+    where one is asked for."""
     everything = [message for candidates in lineages.values() for message in candidates]
     if not everything or not idf:
         return {}, []
     asked = _asked(idf, everything)
-    mean_terms = _mean(map(len, map(attrgetter("terms"), everything)))
+    mean_terms = max(1.0, fmean(len(one.terms) for one in everything))
     overlaps = {root: [_overlap(one, asked) for one in candidates] for root, candidates in lineages.items()}
     chunks = {root: _chunks(candidates, overlaps[root], asked.idf) for root, candidates in lineages.items()}
-    mean_chunk = _mean(map(itemgetter(1), chain.from_iterable(chunks.values())))
+    mean_chunk = max(1.0, fmean(length for group in chunks.values() for _, length in group))
     scores: dict[int, float] = {}
-    messages: list[_Scored] = []
+    messages: list[MessageMatch] = []
     for root, candidates in lineages.items():
         raw = _message_scores(candidates, overlaps[root], asked, mean_terms)
         wanted = [(score, one) for score, one in zip(raw, candidates, strict=True) if one.is_wanted and score > 0]
@@ -122,13 +112,12 @@ def rank(
             best = _best_messages(score for score, _ in wanted)
             scores[root] = BEST_SHARE * best + (1 - BEST_SHARE) * _best_chunk(chunks[root], mean_chunk, asked.idf)
             share = SESSION_SHARE * scores[root]
-            messages += [_Scored(_adjusted(score, one, asked, moments) + share, one) for score, one in wanted]
+            messages += [
+                MessageMatch(one.message_id, one.session_id, root, _adjusted(score, one, asked, moments) + share)
+                for score, one in wanted
+            ]
     ordered = dict(sorted(scores.items(), key=lambda pair: -pair[1]))
-    return ordered, sorted(messages, key=lambda scored: (-scored.score, scored.message.message_id))
-
-
-def _mean(lengths: Iterable[int]) -> float:
-    return max(1.0, fmean(lengths))
+    return ordered, sorted(messages, key=lambda match: (-match.score, match.message_id))
 
 
 def _best_messages(scores: Iterable[float]) -> float:

@@ -32,8 +32,8 @@ def _order(
     counts = {
         term: sum(any(term in (*one.terms, *one.name, *one.day) for one in s) for s in sessions) for term in terms
     }
-    scores, scored = rank(weights(counts, len(sessions)), {s[0].session_id: s for s in sessions}, moments)
-    return list(scores), [one.message_id for _, one in scored]
+    scores, matches = rank(weights(counts, len(sessions)), {s[0].session_id: s for s in sessions}, moments)
+    return list(scores), [match.message_id for match in matches]
 
 
 def test_the_session_and_the_message_with_the_rarer_words_win() -> None:
