@@ -134,9 +134,9 @@ class Inbound:
     """One platform event. The adapter decides the scope, since it alone knows the kind of chat.  kind edit: `text` is
     the new text of `message_id`; delete: it is empty; action (a pressed button): the id of a row in `actions`, and
     `message_id` is the press's own. `is_addressed`: in a room, whether the bot was mentioned, replied to or commanded.
-    `is_interaction`: its reply expires (Discord). `link_base`: a link to a message when its id is
-    appended. `origin` forwarded or via_bot: the words of others, which command and confirm nothing. `epoch`: of a text
-    that was read from the store (a job's); not stored."""
+    `is_interaction`: its reply expires (Discord). `group_id`: of an album. `link_base`: a link to a message when its id
+    is appended. `origin` forwarded or via_bot: the words of others, which command and confirm nothing. `epoch`: of a
+    text that was read from the store (a job's); not stored."""
 
     kind: InboundKind
     address: Address
@@ -153,6 +153,7 @@ class Inbound:
     is_interaction: bool = False
     origin: Origin = "typed"
     link_base: str | None = None
+    group_id: str | None = None
     epoch: ErasureEpoch | None = None
 
 

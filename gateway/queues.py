@@ -1,27 +1,35 @@
 """One queue for each address: its turns run one after the other, in order of arrival; other queues run beside it.
 
-Plain messages that waited while a turn ran are taken together. `/stop` reaches into a running turn from outside.
+Plain messages that waited while a turn ran are taken together, and so is a burst: an album, what is forwarded together,
+the parts of a long text, or what somebody adds before anything was answered. `/stop` reaches into a running turn.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from itertools import islice, takewhile
 
 from core.ports import Reply
 from core.store.inbox import InboxEntry
 from core.store.outbox import OutboxItem
 from core.types import Address, Inbound, Scope
 
+BURST_S = 1.2
+"""What comes within this time belongs together."""
+PART_CHARS = 3800
+"""Longer texts may be parts: clients split what is over 4,096 characters."""
+
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class PendingEvent:
     """An inbox entry, the reply to it and the outbox item of its answer. Plain ones (no commands) may be taken together
     with their neighbours; an overheard one is stored without an answer; one that `is_beside` waits in no queue.
-    `is_stopped`: its turn is not begun anew. `changes`: edits and deletions that came before it was stored."""
+    `is_stopped`: its turn is not begun anew. `joined_at`: on the loop's clock. `changes`: edits and deletions that came
+    before it was stored."""
 
     entry: InboxEntry
     reply: Reply
@@ -34,19 +42,32 @@ class PendingEvent:
     has_begun: bool = False
     is_stopped: bool = False
     is_answered: bool = False
+    joined_at: float = 0.0
     changes: list[Inbound] = field(default_factory=list)
 
     @property
     def inbound(self) -> Inbound:
         return self.entry.inbound
 
+    @property
+    def is_part(self) -> bool:
+        """Whether more of the same may follow at once."""
+        inbound = self.inbound
+        return inbound.group_id is not None or inbound.origin == "forwarded" or len(inbound.text) >= PART_CHARS
+
+    def goes_with(self, other: PendingEvent) -> bool:
+        return self.is_plain and other.is_plain and self.is_overheard == other.is_overheard
+
 
 @dataclass(slots=True)
 class _Queue:
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     waiting: deque[PendingEvent] = field(default_factory=deque)
-    taken: tuple[PendingEvent, ...] = ()
+    taken: list[PendingEvent] = field(default_factory=list)
     running: asyncio.Timeout | None = None
+    is_open: Callable[[], bool] = bool
+    """Whether the running turn can take along what comes in now."""
+    is_extended: bool = False
 
 
 class ConversationQueues:
@@ -56,25 +77,34 @@ class ConversationQueues:
         self._queues: dict[str, _Queue] = {}
 
     def join(self, event: PendingEvent) -> None:
-        self._queues.setdefault(event.inbound.address.key, _Queue()).waiting.append(event)
+        queue = self._queues.setdefault(event.inbound.address.key, _Queue())
+        event.joined_at = asyncio.get_running_loop().time()
+        queue.waiting.append(event)
+        if queue.running is not None and queue.running.when() is None and queue.waiting[0] is event:
+            last = queue.taken[-1]
+            is_near = event.joined_at - last.joined_at <= BURST_S and event.inbound.sender.id == last.inbound.sender.id
+            if is_near and last.goes_with(event) and queue.is_open():
+                queue.is_extended = True
+                queue.running.reschedule(event.joined_at)
 
     @asynccontextmanager
-    async def enter(self, event: PendingEvent) -> AsyncIterator[tuple[PendingEvent, ...]]:
+    async def enter(self, event: PendingEvent) -> AsyncIterator[list[PendingEvent]]:
         """Waits for the event's turn; yields it and what is taken together with it, nothing if it was itself taken
         along."""
         if event.is_taken:
             # Its queue may have run empty and be gone by now.
-            yield ()
+            yield []
             return
         key = event.inbound.address.key
         queue = self._queues[key]
         try:
             async with queue.lock:
-                queue.taken = self._take(queue, event)
+                await _settle(queue, event)
+                queue.taken = _take(queue, event)
                 try:
                     yield queue.taken
                 finally:
-                    queue.taken = ()
+                    queue.taken = []
         finally:
             if event in queue.waiting:
                 queue.waiting.remove(event)
@@ -82,9 +112,10 @@ class ConversationQueues:
                 del self._queues[key]
 
     @asynccontextmanager
-    async def stoppable(self, address: Address) -> AsyncIterator[asyncio.Timeout]:
-        """A turn stopped inside raises TimeoutError here, with ``expired()`` true."""
+    async def stoppable(self, address: Address, is_open: Callable[[], bool]) -> AsyncIterator[asyncio.Timeout]:
+        """A turn that is stopped, or extended while it `is_open`, raises TimeoutError here, with ``expired()`` true."""
         queue = self._queues[address.key]
+        queue.is_open, queue.is_extended = is_open, False
         try:
             async with asyncio.timeout(None) as running:
                 queue.running = running
@@ -92,11 +123,25 @@ class ConversationQueues:
         finally:
             queue.running = None
 
+    async def extension(self, address: Address) -> list[PendingEvent] | None:
+        """What the turn that has just ended is to be begun anew with; None where it was stopped."""
+        queue = self._queues[address.key]
+        if not queue.is_extended:
+            return None
+        more: list[PendingEvent] = []
+        if queue.waiting:
+            first = queue.waiting[0]
+            await _settle(queue, first)
+            more = _take(queue, first)
+            queue.taken += more
+        return more
+
     def stop(self, address: Address) -> bool:
         """False when no turn runs there."""
         queue = self._queues.get(address.key)
         if queue is None or queue.running is None:
             return False
+        queue.is_extended = False
         if queue.running.when() is None:
             queue.running.reschedule(asyncio.get_running_loop().time())
         return True
@@ -114,17 +159,30 @@ class ConversationQueues:
         event.is_taken = True
         self._queues[event.inbound.address.key].waiting.remove(event)
 
-    @staticmethod
-    def _take(queue: _Queue, event: PendingEvent) -> tuple[PendingEvent, ...]:
-        if event.is_taken:
-            return ()
-        taken = [event]
-        is_first = queue.waiting[0] is event
-        queue.waiting.remove(event)
-        while is_first and event.is_plain and queue.waiting:
-            if not queue.waiting[0].is_plain or queue.waiting[0].is_overheard != event.is_overheard:
-                break
-            taken.append(queue.waiting.popleft())
-        for one in taken:
-            one.is_taken = True
-        return tuple(taken)
+
+def _together(queue: _Queue, event: PendingEvent) -> list[PendingEvent]:
+    """The event, and what goes with it of those that wait behind it, if it is the first."""
+    if queue.waiting[0] is not event:
+        return [event]
+    return [event, *takewhile(event.goes_with, islice(queue.waiting, 1, None))]
+
+
+async def _settle(queue: _Queue, event: PendingEvent) -> None:
+    """Waits while more of the same may follow."""
+    while not event.is_taken:
+        together = _together(queue, event)
+        rest_s = together[-1].joined_at + BURST_S - asyncio.get_running_loop().time()
+        is_whole = not any(one.is_part for one in (*queue.taken, *together))
+        if is_whole or rest_s <= 0 or len(together) < len(queue.waiting):
+            return
+        await asyncio.sleep(rest_s)
+
+
+def _take(queue: _Queue, event: PendingEvent) -> list[PendingEvent]:
+    if event.is_taken:
+        return []
+    taken = _together(queue, event)
+    for one in taken:
+        queue.waiting.remove(one)
+        one.is_taken = True
+    return taken

@@ -281,7 +281,7 @@ class Router:
             with contextlib.suppress(StaleReadError):
                 await self._post_turn.run(answered.session, answered.rows, turn.scopes, turn.epoch)
 
-    async def _without_confirmations(self, batch: Sequence[PendingEvent]) -> tuple[PendingEvent, ...]:
+    async def _without_confirmations(self, batch: Sequence[PendingEvent]) -> list[PendingEvent]:
         """Serves those that say yes to a question; returns the rest."""
         left = []
         for event in batch:
@@ -290,9 +290,9 @@ class Router:
                 left.append(event)
             else:
                 await self._command(event, confirmed)
-        return tuple(left)
+        return left
 
-    async def _answer(self, batch: Sequence[PendingEvent]) -> AnsweredTurn | None:
+    async def _answer(self, batch: list[PendingEvent]) -> AnsweredTurn | None:
         """One command, or one turn over the batch, answered through the reply that came last."""
         if not batch:
             return None
@@ -305,7 +305,7 @@ class Router:
             for event in earlier:
                 await event.reply.abandon()
             if self._begin(last, batch[0].outbox_item):
-                answered = await self._repeat(batch, partial(self._model_answer, last))
+                answered = await self._repeat(batch, partial(self._model_answer, batch))
                 await self._deliver(batch, None if answered is None else answered.answer)
                 return answered
             await self._give_up(batch)
@@ -380,15 +380,24 @@ class Router:
             for outbox_item in unseen:
                 await self._delivery.outbox.done(outbox_item.key)
 
-    async def _model_answer(self, event: PendingEvent, turn: Turn) -> AnsweredTurn:
+    async def _model_answer(self, batch: list[PendingEvent], turn: Turn) -> AnsweredTurn:
+        """Raises StaleReadError where `batch` has grown, so that the turn is begun anew with all of it."""
+        first, last = batch[0], batch[-1]
         try:
-            async with self._queues.stoppable(turn.address) as running:
-                if not event.is_stopped:
-                    return await self._agent.answer(turn, event.reply.show)
+            async with self._queues.stoppable(turn.address, lambda: self._agent.is_untouched(turn)) as running:
+                if not first.is_stopped:
+                    return await self._agent.answer(turn, last.reply.show)
         except TimeoutError:
             if not running.expired():
                 raise
-        event.is_stopped = True
+            more = await self._queues.extension(turn.address)
+            if more is not None:
+                batch += await self._without_confirmations(more)
+                if batch[-1] is not last:
+                    await last.reply.abandon()
+                    self._begin(batch[-1], first.outbox_item)
+                raise StaleReadError("More was said before anything was answered.") from None
+        first.is_stopped = True
         # It may have been stopped while the whole answer was being stored.
         return await self._agent.stop(turn, (await self._delivery.outbox.find(turn.outbox_item)).answer)
 
@@ -420,8 +429,8 @@ class Router:
             turn = self._turn(batch, view)
             try:
                 return await work(turn) if turn.entries else None
-            except StaleReadError:
-                self._log.info("begun anew, since something was forgotten")
+            except StaleReadError as stale:
+                self._log.info("begun anew", reason=str(stale))
 
     async def _apologise(self, batch: Sequence[PendingEvent], error: Exception) -> None:
         """What the person said is kept all the same; when not even that can be stored, the entries stay for the next

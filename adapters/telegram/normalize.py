@@ -66,6 +66,7 @@ def normalize(update: Update, me: User, now: datetime) -> Inbound | None:
         attachments=attachments,
         origin=_origin(message),
         link_base=_link_base(message.chat, address),
+        group_id=message.media_group_id,
     )
 
 

@@ -59,6 +59,8 @@ class _RunningTurn:
         self.texts: list[str] = []
         self.calls: list[ModelCall] = []
         """Of the model, not logged yet."""
+        self.is_untouched = True
+        """Nothing was shown, and the model has not answered: it may be begun anew without a trace."""
         self._show = show
         self.begin_call()
 
@@ -70,9 +72,11 @@ class _RunningTurn:
             self.begin_call()  # the call was started again
         self._present += self._scrubber.feed(text[self._read :])
         self._read = len(text)
+        self.is_untouched = self.is_untouched and not self._present
         self._show(self.with_last(self.present))
 
     def on_wait(self, sentence: str) -> None:
+        self.is_untouched = False
         self._show(self.with_last(f"_{sentence}_"))
 
     @property
@@ -134,6 +138,11 @@ class Agent:
         await self._take(running)
         text = "\n\n".join(part for part in (present, STOPPED) if part)
         return await self._finish(running, self._plain(session, text))
+
+    def is_untouched(self, turn: Turn) -> bool:
+        """Whether nothing of the answer under way was shown, no tool has run, and the model has not answered."""
+        running = self._running.get(turn.outbox_item.key)
+        return running is None or running.is_untouched
 
     async def place(self, turn: Turn) -> Session:
         """The session to keep a command with: the open one, or a new one without a prompt."""
@@ -252,6 +261,7 @@ class Agent:
             turn=running.turn.outbox_item.key,
         )
         completion, call = await self._model.measured(request, running.on_text, running.on_wait)
+        running.is_untouched = False
         running.calls += [] if call is None else [call]
         return completion
 

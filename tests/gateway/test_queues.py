@@ -111,7 +111,7 @@ async def test_stop_ends_the_running_turn_only() -> None:
     async def turn() -> bool:
         async with queues.enter(one):
             try:
-                async with queues.stoppable(one.inbound.address) as running:
+                async with queues.stoppable(one.inbound.address, lambda: True) as running:
                     begun.set()
                     await asyncio.Event().wait()
             except TimeoutError:

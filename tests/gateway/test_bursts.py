@@ -1,0 +1,163 @@
+"""What comes in a burst is one turn: albums, forwards and long texts wait for the rest, and what is added at once is
+answered together with what it is added to, unless something of the answer was shown or done."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.types import Address, Completion, Request, Scope
+from gateway import queues
+from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
+from tests.fixtures.scripted_model import ScriptedModel, calls, says
+
+pytestmark = pytest.mark.slow
+
+
+class SilentModel:
+    """Fills the role Model. Its first call says nothing for ever, unless it speaks or calls a tool first."""
+
+    name = "silent"
+
+    def __init__(self, word: str = "", tool: Completion | None = None) -> None:
+        self.requests: list[Request] = []
+        self.began = asyncio.Event()
+        self.gate = asyncio.Event()
+        self._word = word
+        self._tool = tool
+
+    async def complete(
+        self, request: Request, on_text: Callable[[str], None], on_wait: Callable[[str], None]
+    ) -> Completion:
+        self.requests.append(request)
+        if len(self.requests) == 1 and self._tool is not None:
+            return self._tool
+        if len(self.requests) == 1 + (self._tool is not None):
+            if self._word:
+                on_text(self._word)
+            self.began.set()
+            await self.gate.wait()
+        return says(f"answer {len(self.requests)}")
+
+    def sent(self, number: int = -1) -> str:
+        return str(self.requests[number].messages)
+
+
+async def said(harness: GatewayHarness, *texts: str, **changes: Any) -> list[KeptReply]:
+    """Everything admitted and served at once; the replies once all are served."""
+    replies, serving = [KeptReply() for _ in texts], []
+    for text, reply in zip(texts, replies, strict=True):
+        number = await harness.router.admit(harness.inbound(text, **changes), reply)
+        assert number is not None
+        serving.append(asyncio.create_task(harness.router.serve(number)))
+        await asyncio.sleep(0)
+    await asyncio.gather(*serving)
+    return replies
+
+
+def answers(replies: Sequence[KeptReply]) -> list[str | None]:
+    return [reply.answer.text if reply.answer else None for reply in replies]
+
+
+@pytest.mark.parametrize(
+    "changes", [{"group_id": "g"}, {"origin": "forwarded"}, {}], ids=["album", "forwarded", "long text"]
+)
+async def test_the_parts_of_a_whole_are_one_turn(home: Path, changes: dict[str, Any]) -> None:
+    model = ScriptedModel(says("I see"))
+    parts = [f"part {n}" if changes else f"part {n} " + "word " * 800 for n in range(3)]
+    async with open_gateway(home, model) as harness:
+        assert answers(await said(harness, *parts, **changes)) == [None, None, "I see"]
+        assert len(model.requests) == 1
+        sent = model.sent()
+        assert [sent.count(f"part {n}") for n in range(3)] == [1, 1, 1]
+        assert await harness.services.inbox.waiting() == []
+
+
+async def test_a_command_behind_an_album_does_not_wait_for_more(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(queues, "BURST_S", 1000.0)
+    async with open_gateway(home) as harness:
+        photo, title = KeptReply(), KeptReply()
+        numbers = [
+            await harness.router.admit(harness.inbound("photo", group_id="g"), photo),
+            await harness.router.admit(harness.inbound("/title Sea"), title),
+        ]
+        async with asyncio.timeout(10):
+            await asyncio.gather(*(harness.router.serve(number) for number in numbers if number is not None))
+        assert photo.text == "ok"
+        assert "Sea" in title.text
+
+
+async def test_what_is_added_before_anything_was_shown_is_answered_together(home: Path) -> None:
+    model = SilentModel()
+    async with open_gateway(home, model) as harness, asyncio.TaskGroup() as tasks:
+        first = tasks.create_task(harness.say("what is the capital"))
+        await model.began.wait()
+        second = await harness.say("of Portugal?")
+        assert second.text == "answer 2"
+        assert (await first).is_abandoned
+        assert first.result().answer is None
+        assert len(model.requests) == 2
+        assert model.sent(0).count("what is the capital") == model.sent(1).count("what is the capital") == 1
+        assert model.sent(1).index("what is the capital") < model.sent(1).index("of Portugal?")
+        rows = await harness.services.database.fetch_all("SELECT role, text FROM messages ORDER BY id")
+        assert [row["text"] for row in rows] == ["what is the capital", "of Portugal?", "answer 2"]
+        assert await harness.services.outbox.counts() == {"held": 0, "due": 0, "dead": 0}
+        assert (await harness.say("thanks")).text == "answer 3"
+        assert model.sent(2).startswith(model.sent(1)[:-400]), "the prefix holds"
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        lambda: SilentModel(word="Lis"),
+        lambda: SilentModel(tool=calls(("memory", {"target": "memory", "action": "list"}))),
+    ],
+    ids=["shown", "a tool has run"],
+)
+async def test_what_is_added_later_is_a_turn_of_its_own(home: Path, model: Callable[[], SilentModel]) -> None:
+    silent = model()
+    async with open_gateway(home, silent) as harness, asyncio.TaskGroup() as tasks:
+        first = tasks.create_task(harness.say("what is the capital"))
+        await silent.began.wait()
+        reply = KeptReply()
+        number = await harness.router.admit(harness.inbound("of Portugal?"), reply)
+        assert number is not None
+        silent.gate.set()
+        assert (await first).text.startswith("answer")
+        await harness.router.serve(number)
+        assert reply.text.startswith("answer")
+
+
+async def test_what_another_person_adds_in_a_room_is_a_turn_of_its_own(home: Path) -> None:
+    model = SilentModel()
+    place = {
+        "address": Address(platform="telegram", chat_id="-100"),
+        "scope": Scope.room("telegram", "-100"),
+        "is_direct": False,
+    }
+    async with open_gateway(home, model, 'rooms = ["telegram:-100"]\n') as harness, asyncio.TaskGroup() as tasks:
+        first = tasks.create_task(harness.say("what is the capital", "7", **place))
+        await model.began.wait()
+        reply = KeptReply()
+        number = await harness.router.admit(harness.inbound("lunch?", "42", **place), reply)
+        assert number is not None
+        model.gate.set()
+        assert (await first).text == "answer 1"
+        await harness.router.serve(number)
+        assert reply.text == "answer 2"
+
+
+async def test_stop_after_something_was_added_stops_it_all(home: Path) -> None:
+    model = SilentModel()
+    async with open_gateway(home, model) as harness, asyncio.TaskGroup() as tasks:
+        first = tasks.create_task(harness.say("tell me"))
+        await model.began.wait()
+        replies = await said(harness, "a story", "/stop")
+        assert (await first).answer is None or (await first).text == "[stopped]"
+        assert len(model.requests) <= 2
+        assert await harness.services.inbox.waiting() == []
+        assert replies[0].answer is not None
