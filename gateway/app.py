@@ -40,7 +40,7 @@ from core.notes.provider import NotesProvider
 from core.ports import Adapter, Model
 from core.search.expansion import ExpandedRecall
 from core.search.provider import HistoryProvider
-from core.store.fact_search import FactBacklog
+from core.store.fact_backlog import FactBacklog
 from core.store.sqlite.fact_index import FactIndex
 from core.store.sync import PLATFORM as MEMORY
 from core.store.sync import SyncQueue
@@ -300,11 +300,11 @@ def _memories(services: Services, helper: Model | None) -> list[MemoryProvider]:
                 "working": options.working_half_life_days,
             }
         )
-        knowledge = KnownFacts(services.fact_search, blend, zone)
+        knowledge = KnownFacts(services.facts, blend, zone)
         review = services.notebook.review
         extraction = Extraction(helper, services.settings.model.helper, zone)
         reader = FactReader(extraction, backlog, review, services.clock)
-        memories.append(FactsProvider(services.facts, services.fact_search, knowledge, reader, evidence, review))
+        memories.append(FactsProvider(services.facts, knowledge, reader, evidence, review))
     return memories
 
 

@@ -24,7 +24,6 @@ from core.scheduling.appointments import Appointments
 from core.search.recall import Recall
 from core.store.actions import Actions
 from core.store.archive import Archive
-from core.store.fact_search import FactSearch
 from core.store.facts import Facts
 from core.store.inbox import Inbox
 from core.store.incognito import IncognitoConversations, IncognitoRegistry
@@ -77,7 +76,6 @@ class Services:
         self.jobs = Jobs(database)
         self.appointments = Appointments(self.jobs, clock, zone, on_change, settings.cron.max_jobs)
         self.facts = Facts(database, clock)
-        self.fact_search = FactSearch(database)
         self.notes = Notes(database)
         self.notebook = Notebook(settings.home, self.notes, clock, limits, self._keep)
         self.owner_files = OwnerFiles(settings.home)

@@ -18,7 +18,7 @@ from core.errors import ToolError
 from core.facts.claims import is_first_person
 from core.guard.provenance import said as typed
 from core.guard.provenance import typed_part
-from core.store.fact_search import FactBacklog
+from core.store.fact_backlog import FactBacklog
 from core.store.sessions import Conversations
 from core.text.names import ME, entity_key, hint_words, kin_words, names_in
 from core.text.normalize import fold, is_unspaced, language_data, plain, words_of

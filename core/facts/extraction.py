@@ -31,7 +31,7 @@ from core.guard.provenance import typed_part
 from core.memory.provider import is_remembered
 from core.ports import Clock, Model
 from core.review.review import Review
-from core.store.fact_search import FactBacklog
+from core.store.fact_backlog import FactBacklog
 from core.store.facts import Fact, FactKind, FactOrigin
 from core.store.notes import FACT, Author, Operation
 from core.text.names import ME, attribute_of, names_in

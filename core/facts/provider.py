@@ -24,7 +24,6 @@ from core.guard.guard import suspicion
 from core.memory.provider import MemoryProvider, is_remembered
 from core.models.content_blocks import parsed
 from core.review.review import Review
-from core.store.fact_search import FactSearch
 from core.store.facts import Fact, Facts
 from core.store.notes import FACT, Author, Operation
 from core.text.names import entity_key
@@ -55,14 +54,12 @@ class FactsProvider(MemoryProvider):
     def __init__(
         self,
         facts: Facts,
-        search: FactSearch,
         knowledge: KnownFacts,
         reader: FactReader,
         evidence: EvidenceSearch,
         review: Review,
     ) -> None:
         self._facts = facts
-        self._search = search
         self._knowledge = knowledge
         self._reader = reader
         self._evidence = evidence
@@ -108,18 +105,18 @@ class FactsProvider(MemoryProvider):
         if not keys:
             raise ToolError("names: say whom or what it is about.")
         if asked.mode == "related":
-            near = await self._search.related(keys, context.scopes, asked.limit)
+            near = await self._facts.related(keys, context.scopes, asked.limit)
             return {"names": [{"name": name, "facts": count} for name, count in near]}
         keys = keys if asked.mode == "reason" else keys[:1]
-        return {"facts": list(map(self._shown, await self._search.of_entities(keys, context.scopes, asked.limit)))}
+        return {"facts": list(map(self._shown, await self._facts.of_entities(keys, context.scopes, asked.limit)))}
 
     async def _contradictions(self, asked: _Arguments, context: ToolContext) -> dict[str, object]:
         """Open facts that contradict each other; with a query also how what it asks for has changed."""
-        groups: list[Sequence[Fact]] = list(await self._search.conflicts(context.scopes, asked.limit))
+        groups: list[Sequence[Fact]] = list(await self._facts.conflicts(context.scopes, asked.limit))
         if asked.query.strip():
             found = await self._knowledge.search(_question(asked.query, context), 3)
             for attribute in dict.fromkeys(fact.attribute for fact in found if fact.attribute):
-                changed = await self._search.replaced(attribute, context.scopes, asked.limit)
+                changed = await self._facts.replaced(attribute, context.scopes, asked.limit)
                 if len(changed) > 1:
                     groups.insert(0, changed)
         return {"groups": [list(map(self._shown, group)) for group in groups]}

@@ -11,8 +11,7 @@ from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from core.facts.claims import is_first_person, sign
-from core.store.fact_search import FactSearch
-from core.store.facts import Fact, FactKind, Grain
+from core.store.facts import Fact, FactKind, Facts, Grain
 from core.text.names import ME, hints_of, keys_in
 from core.text.terms import query_terms, terms_of
 from core.types import Account, Scope
@@ -76,7 +75,7 @@ class FactRanking:
     half_life_days: Mapping[FactKind, float] = field(default_factory=dict)
 
     def ranked(self, found: Sequence[tuple[Fact, float, int]], question: Question) -> list[tuple[Fact, float]]:
-        """`FactSearch.candidates`, best first, with scores from 0 to 1."""
+        """`Facts.candidates`, best first, with scores from 0 to 1."""
         best = max((text for _, text, _ in found), default=0.0) or 1.0
         most = max((names for _, _, names in found), default=0) or 1
         scored = [
@@ -114,14 +113,14 @@ WORTH = 0.35
 class KnownFacts:
     """Ranked search; `zone`: an IANA name, for dates."""
 
-    def __init__(self, search: FactSearch, blend: FactRanking, zone: str) -> None:
-        self._search = search
+    def __init__(self, facts: Facts, blend: FactRanking, zone: str) -> None:
+        self._facts = facts
         self._blend = blend
         self.zone = ZoneInfo(zone)
 
     async def search(self, question: Question, limit: int = 10) -> list[Fact]:
         """Best first; none where no word and no name of the question is known."""
-        found = await self._search.candidates(question.terms, question.keys, question.scopes)
+        found = await self._facts.candidates(question.terms, question.keys, question.scopes)
         ranked = self._blend.ranked(_held(found), question)
         best = ranked[0][1] if ranked else 0.0
         worth = [fact for fact, score in ranked if score >= WORTH * best]
@@ -131,9 +130,9 @@ class KnownFacts:
     async def doubts(self, facts: Sequence[Fact], scopes: frozenset[Scope], now: datetime) -> dict[int, str]:
         """Why some of these facts may not be so any more, by id; a person's judgement since it was last said settles
         it."""
-        judged_at = await self._search.judged_at([fact.id for fact in facts], scopes)
+        judged_at = await self._facts.judged_at([fact.id for fact in facts], scopes)
         found = {}
-        for latest, *others in await self._search.conflicts(scopes):
+        for latest, *others in await self._facts.conflicts(scopes):
             found.update({fact.id: f"says otherwise than f{latest.id}" for fact in others})
         found.update({fact.id: reason for fact in facts if (reason := _staleness(fact, now))})
         unsettled = (one for one in facts if one.id not in judged_at or judged_at[one.id] < one.said_at)

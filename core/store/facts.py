@@ -1,7 +1,7 @@
 """What is known for good, one row a fact: learned, closed by what contradicts it, corrected, undone, forgotten.
 
 A contradiction overwrites nothing: both facts stay, the older one with until when it held; of two that say the same of
-one attribute one is closed. Every change but a repetition is logged with who made it. `fact_search.py` finds.
+one attribute one is closed. Every change but a repetition is logged with who made it.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from itertools import groupby
 from typing import Any, Literal
 
 from core.errors import Refused
@@ -20,7 +21,7 @@ from core.store.notes import Author
 from core.store.rows import scope_parameter, visible
 from core.store.sqlite.database import Database
 from core.store.sqlite.dialect import in_list, list_value
-from core.store.sqlite.fact_index import index_fact, keep_names, write_facts
+from core.store.sqlite.fact_index import index_fact, keep_names, text_scores, write_facts
 from core.text.names import names_in
 from core.text.normalize import fold, plain, words_of
 from core.types import Account, ErasureEpoch, Scope
@@ -38,6 +39,8 @@ DOUBTED = 0.5
 """The part of its trust that a fact called wrong keeps."""
 SURE = 0.95
 """The trust in a fact that a person has corrected."""
+CANDIDATES = 200
+"""Most that are ranked."""
 _NOBODY = Author()
 _SHORTEST: Mapping[Grain, timedelta] = {
     "day": timedelta(hours=20), "month": timedelta(days=28), "year": timedelta(days=365),
@@ -107,19 +110,19 @@ class FactChange:
     id: int = 0
 
 
-COLUMNS = """
+_COLUMNS = """
 facts.*, (SELECT key FROM scopes WHERE scopes.id = facts.scope_id) AS scope_key,
 (SELECT json_group_array(entities.shown) FROM fact_entities JOIN entities ON entities.id = fact_entities.entity_id
     WHERE fact_entities.fact_id = facts.id) AS names
 """
-"""For `fact_of`."""
+"""For `_fact_of`."""
 
 _PLAIN = (
     "content", "kind", "attribute", "value", "trust", "said", "grain", "closed_by", "message_id", "origin", "is_pinned",
 )  # fmt: skip
 _MOMENTS = ("last_at", "valid_from", "valid_to", "closed_at")
 
-_VISIBLE = f"SELECT {COLUMNS} FROM facts WHERE {visible('facts.scope_id')}"
+_VISIBLE = f"SELECT {_COLUMNS} FROM facts WHERE {visible('facts.scope_id')}"
 _PAGE = f"""
 {_VISIBLE} ORDER BY is_pinned DESC, closed_at IS NOT NULL, last_at DESC, id DESC LIMIT :limit OFFSET :offset
 """
@@ -142,7 +145,7 @@ INSERT INTO fact_changes (scope_id, fact_id, action, before, after, reason, at, 
 VALUES (:scope_id, :id, :action, :before, :after, :reason, :at, :account, :message_id)
 """
 
-_SAME_PERSON = f"SELECT {COLUMNS} FROM facts WHERE scope_id = :scope_id AND account = :account AND id <> :id"
+_SAME_PERSON = f"SELECT {_COLUMNS} FROM facts WHERE scope_id = :scope_id AND account = :account AND id <> :id"
 _FROM_SAME_MESSAGE = f"""
 {_SAME_PERSON} AND message_id = :message_id
     AND (folded = :folded OR (attribute = :attribute AND value = :value AND value <> ''))
@@ -169,8 +172,46 @@ _OTHER_WORDS = f"""
 """The open facts in which the same was said in other words."""
 
 
-def fact_of(row: Row) -> Fact:
-    """A row with `COLUMNS`."""
+_NAMED = f"""
+SELECT fact_entities.fact_id AS fact_id, COUNT(*) AS names FROM entities
+JOIN fact_entities ON fact_entities.entity_id = entities.id
+WHERE {visible("entities.scope_id")} AND {in_list("entities.name", "names")}
+GROUP BY fact_entities.fact_id
+"""
+"""How many of the names are in which fact."""
+_BY_NAME = f"{_NAMED} ORDER BY names DESC, fact_id DESC LIMIT :limit"
+_TOGETHER = f"""
+SELECT {_COLUMNS} FROM facts WHERE id IN (SELECT fact_id FROM ({_NAMED}) WHERE names = :count)
+ORDER BY closed_at IS NOT NULL, last_at DESC, id DESC LIMIT :limit
+"""
+_RELATED = f"""
+SELECT entities.shown AS shown, COUNT(*) AS facts FROM ({_NAMED}) AS near
+JOIN fact_entities ON fact_entities.fact_id = near.fact_id JOIN entities ON entities.id = fact_entities.entity_id
+WHERE NOT {in_list("entities.name", "names")}
+GROUP BY entities.name ORDER BY facts DESC, entities.name LIMIT :limit
+"""
+_CONFLICTS = f"""
+{_VISIBLE} AND closed_at IS NULL AND attribute IN (
+    SELECT attribute FROM facts
+    WHERE {visible("facts.scope_id")} AND closed_at IS NULL AND attribute IS NOT NULL
+    GROUP BY attribute HAVING COUNT(DISTINCT value) > 1 LIMIT :limit
+)
+ORDER BY attribute, last_at DESC, id DESC
+"""
+_BY_IDS = f"{_VISIBLE} AND {in_list('facts.id', 'ids')}"
+_REPLACED = f"""
+{_VISIBLE} AND attribute = :attribute
+ORDER BY closed_at IS NOT NULL, COALESCE(valid_from, created_at) DESC, id DESC LIMIT :limit
+"""
+_JUDGED = f"""
+SELECT fact_id, MAX(at) AS at FROM fact_changes
+WHERE {visible("scope_id")} AND {in_list("fact_id", "ids")} AND action IN ('trust', 'correct', 'pin', 'unpin')
+GROUP BY fact_id
+"""
+
+
+def _fact_of(row: Row) -> Fact:
+    """A row with `_COLUMNS`."""
     moments: dict[str, Any] = {name: rows.maybe_moment(row[name]) for name in _MOMENTS}
     plain_ones = rows.columns(row, "id", "speaker", *_PLAIN) | {"is_pinned": bool(row["is_pinned"])}
     return Fact(
@@ -198,7 +239,7 @@ def insert(connection: Connection, fact: Fact) -> int:
 
 
 class Facts:
-    """The facts in state.db, as they are changed."""
+    """The facts in state.db. Orders by nothing but age and bm25; `core.facts.ranking` ranks."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
@@ -217,21 +258,64 @@ class Facts:
 
     async def page(self, scopes: Scopes, offset: int = 0, limit: int = 20) -> list[Fact]:
         """All facts of these scopes: pinned, then open, then closed, each the latest first."""
-        limit, offset = (rows.bounded(max(0, number)) for number in (limit, offset))
-        values = {"scopes": scope_parameter(scopes), "offset": offset, "limit": limit}
-        return [fact_of(row) for row in await self._database.fetch_all(_PAGE, values)]
+        found = await self._select(_PAGE, scopes, max(0, limit), offset=rows.bounded(max(0, offset)))
+        return [_fact_of(row) for row in found]
+
+    async def candidates(
+        self, terms: Sequence[str], keys: Sequence[str], scopes: Scopes, limit: int = CANDIDATES
+    ) -> list[tuple[Fact, float, int]]:
+        """At most `limit` (fact, bm25 from above 0 or 0, how many of the names `keys`) with any of the terms or
+        names."""
+
+        def work(connection: Connection) -> list[tuple[Fact, float, int]]:
+            values = {"scopes": scope_parameter(scopes), "names": list_value(keys), "limit": limit}
+            own = connection.execute(f"SELECT id FROM scopes WHERE {visible('scopes.id')}", values)
+            scores = text_scores(connection, terms, [int(row["id"]) for row in own], limit)
+            names = {row["fact_id"]: row["names"] for row in connection.execute(_BY_NAME, values)}
+            chosen = sorted({*scores, *names}, key=lambda id: (-names.get(id, 0), -scores.get(id, 0.0), -id))[:limit]
+            found = map(_fact_of, connection.execute(_BY_IDS, values | {"ids": list_value(chosen)}))
+            return [(fact, scores.get(fact.id, 0.0), names.get(fact.id, 0)) for fact in found]
+
+        return await self._database.read(work)
+
+    async def of_entities(self, keys: Sequence[str], scopes: Scopes, limit: int = 10) -> list[Fact]:
+        """The facts about all of these names together: open ones first, then the latest."""
+        names = {key for key in keys if key}
+        found = await self._select(_TOGETHER, scopes, limit, names=list_value(names), count=len(names))
+        return [_fact_of(row) for row in found]
+
+    async def related(self, keys: Sequence[str], scopes: Scopes, limit: int = 10) -> list[tuple[str, int]]:
+        """The names that stand in facts together with these, as (name as written, in how many), most first."""
+        found = await self._select(_RELATED, scopes, limit, names=list_value(keys))
+        return [(row["shown"], row["facts"]) for row in found]
+
+    async def conflicts(self, scopes: Scopes, limit: int = 50) -> list[list[Fact]]:
+        """Open facts of one attribute that say different things, each group the latest first."""
+        found = await self._select(_CONFLICTS, scopes, limit)
+        return [list(map(_fact_of, group)) for _, group in groupby(found, lambda row: row["attribute"])]
+
+    async def replaced(self, attribute: str, scopes: Scopes, limit: int = 10) -> list[Fact]:
+        """All that was ever said of one attribute, the latest first."""
+        return [_fact_of(row) for row in await self._select(_REPLACED, scopes, limit, attribute=attribute)]
+
+    async def judged_at(self, fact_ids: Sequence[int], scopes: Scopes) -> dict[int, datetime]:
+        """When a person last judged, corrected or pinned each of these facts, by id."""
+        found = await self._select(_JUDGED, scopes, ids=list_value(fact_ids))
+        return {row["fact_id"]: rows.moment(row["at"]) for row in found}
+
+    async def _select(self, statement: str, scopes: Scopes, limit: int = -1, **values: object) -> list[Row]:
+        bound = {"scopes": scope_parameter(scopes), "limit": rows.bounded(limit), **values}
+        return await self._database.fetch_all(statement, bound)
 
     async def history(self, fact_id: int, scopes: Scopes) -> list[FactChange]:
         """The changes of a fact, oldest first."""
-        values = {"id": fact_id, "scopes": scope_parameter(scopes)}
-        found = await self._database.fetch_all(f"{_CHANGES} AND fact_id = :id ORDER BY id", values)
+        found = await self._select(f"{_CHANGES} AND fact_id = :id ORDER BY id", scopes, id=fact_id)
         return [_change_of(row) for row in found]
 
     async def changes(self, scopes: Scopes, limit: int = 20, until: int | None = None) -> list[FactChange]:
         """The latest changes of all facts up to the change `until`, newest first."""
-        values = {"until": until, "scopes": scope_parameter(scopes), "limit": max(0, limit)}
         statement = f"{_CHANGES} AND (:until IS NULL OR id <= :until) ORDER BY id DESC LIMIT :limit"
-        return [_change_of(row) for row in await self._database.fetch_all(statement, values)]
+        return [_change_of(row) for row in await self._select(statement, scopes, max(0, limit), until=until)]
 
     async def feedback(self, fact_id: int, scopes: Scopes, is_right: bool, by: Author = _NOBODY) -> Fact | None:
         """Raises or lowers the trust in a fact; None: there is none in these scopes."""
@@ -469,4 +553,4 @@ def _is_better(known: Fact, fact: Fact) -> bool:
 
 
 def _facts(connection: Connection, statement: str, values: dict[str, Any]) -> list[Fact]:
-    return [fact_of(row) for row in connection.execute(statement, values)]
+    return [_fact_of(row) for row in connection.execute(statement, values)]

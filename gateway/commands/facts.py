@@ -37,7 +37,7 @@ class FactCommands:
         zone = services.settings.general.zone
         self._services = services
         self._facts = services.facts
-        self.known = KnownFacts(services.fact_search, FactRanking(), zone)
+        self.known = KnownFacts(services.facts, FactRanking(), zone)
         self._dictation = Dictation(services.facts, zone)
         self._zone = ZoneInfo(zone)
 

@@ -22,7 +22,7 @@ from core.notes.files import OwnerFiles
 from core.notes.notebook import Notebook
 from core.notes.provider import NotesProvider
 from core.review.review import quoted
-from core.store.fact_search import FactBacklog
+from core.store.fact_backlog import FactBacklog
 from core.store.facts import Facts
 from core.store.notes import Author, Notes, Operation
 from core.store.sessions import Conversations

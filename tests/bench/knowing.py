@@ -20,7 +20,6 @@ from core.facts import hrr
 from core.facts.claims import Claim, fact_of
 from core.facts.ranking import FactRanking, Question
 from core.facts.rules import claims
-from core.store.fact_search import FactSearch
 from core.store.facts import Fact, Facts, insert
 from core.store.sqlite.database import Database
 from core.text.names import entity_key, keys_in, names_in
@@ -81,7 +80,7 @@ def _facts(text: str, number: int) -> list[Fact]:
 async def quality(folder: Path) -> str:
     """A Markdown table: hit@1 and recall@10 by blend, for all questions and by kind."""
     async with Database.open(folder / "quality.db") as database:
-        facts, search = Facts(database, SteadyClock()), FactSearch(database)
+        facts = Facts(database, SteadyClock())
         count = 0
         order = [*NOISE[: len(NOISE) // 2], *TOLD, *NOISE[len(NOISE) // 2 :]]
         for number, text in enumerate(order, 1):
@@ -97,7 +96,7 @@ async def quality(folder: Path) -> str:
             f"|---|---|{'---|' * len(kinds)}",
         ]
         for name, blend in BLENDS.items():
-            scores = [(question.kind, *await _score(search, blend, question)) for question in asked]
+            scores = [(question.kind, *await _score(facts, blend, question)) for question in asked]
             cells = [_cell(scores), *(_cell([score for score in scores if score[0] == kind]) for kind in kinds)]
             lines.append(f"| {name} | {' | '.join(cells)} |")
         return "\n".join(lines)
@@ -107,9 +106,9 @@ def _cell(scores: Sequence[tuple[str, float, float]]) -> str:
     return f"{100 * statistics.mean(s[1] for s in scores):.0f} / {100 * statistics.mean(s[2] for s in scores):.0f}"
 
 
-async def _score(search: FactSearch, blend: FactRanking, question: Asked) -> tuple[float, float]:
+async def _score(facts: Facts, blend: FactRanking, question: Asked) -> tuple[float, float]:
     query = Question.of(question.question, SCOPES, START + timedelta(days=60))
-    found = await search.candidates(query.terms, query.keys, SCOPES)
+    found = await facts.candidates(query.terms, query.keys, SCOPES)
     ranked = blend.ranked(found, query)
     shown = [fact.content for fact, _ in ranked[:10]]
     hits = sum(any(content.startswith(answer) for content in shown) for answer in question.answers)
@@ -127,14 +126,14 @@ async def scale(folder: Path) -> str:
     learned: list[float] = []
     for size in SIZES:
         async with Database.open(folder / f"scale{size}.db") as database:
-            row, cost = await _measure(Facts(database, SteadyClock()), FactSearch(database), database, size)
+            row, cost = await _measure(Facts(database, SteadyClock()), database, size)
             lines.append(f"| {size:,} {row}")
             learned.append(cost)
     lines += ["", f"Learning a fact costs {learned[-1] / learned[0]:.2f}x at {SIZES[-1]:,} of what it costs at 1,000."]
     return "\n".join(lines)
 
 
-async def _measure(facts: Facts, search: FactSearch, database: Database, size: int) -> tuple[str, float]:
+async def _measure(facts: Facts, database: Database, size: int) -> tuple[str, float]:
     rng = random.Random(5)
     people = [f"{first} {last}" for first in _FIRST for last in _LAST]
     owner: dict[str, set[int]] = {}
@@ -152,13 +151,13 @@ async def _measure(facts: Facts, search: FactSearch, database: Database, size: i
             owner.setdefault(name, set()).add(number)
     probed = rng.sample(sorted(owner), min(40, len(owner)))
     pairs = [(one, other) for one in probed[:20] for other in owner if other != one and owner[one] & owner[other]][:40]
-    probe = await _timed([(name,) for name in probed], search, owner)
-    reason = await _timed(pairs, search, owner)
+    probe = await _timed([(name,) for name in probed], facts, owner)
+    reason = await _timed(pairs, facts, owner)
     asked = []
     for name in probed:
         began = time.perf_counter()
         question = f"What does {name} think of the deadline?"
-        await search.candidates(query_terms(question), keys_in(question), SCOPES)
+        await facts.candidates(query_terms(question), keys_in(question), SCOPES)
         asked.append(time.perf_counter() - began)
     added = []
     for number in range(200):
@@ -180,13 +179,13 @@ def _fill(connection: sqlite3.Connection, made: Sequence[Fact]) -> None:
         insert(connection, fact)
 
 
-async def _timed(asked: Sequence[tuple[str, ...]], search: FactSearch, owner: dict[str, set[int]]) -> tuple[str, str]:
+async def _timed(asked: Sequence[tuple[str, ...]], facts: Facts, owner: dict[str, set[int]]) -> tuple[str, str]:
     """Milliseconds (median) and recall@10 of asking for these names together."""
     times, recalls = [], []
     for names in asked:
         keys = [entity_key(name) for name in names]
         began = time.perf_counter()
-        found = await search.of_entities(keys, SCOPES, 10)
+        found = await facts.of_entities(keys, SCOPES, 10)
         times.append(time.perf_counter() - began)
         wanted = set.intersection(*(owner[name] for name in names))
         recalls.append(len({fact.id for fact in found} & wanted) / min(10, len(wanted)))

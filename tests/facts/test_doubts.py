@@ -6,7 +6,6 @@ from datetime import timedelta
 from typing import Any
 
 from core.facts.ranking import FactRanking, KnownFacts
-from core.store.fact_search import FactSearch
 from core.store.facts import Fact, Facts
 from core.store.sqlite.database import Database
 from core.types import Account, Scope
@@ -20,7 +19,8 @@ HERS = frozenset((ANA,))
 async def test_what_is_stale_over_or_contradicted_is_doubted_until_it_is_judged(
     database: Database, clock: SteadyClock
 ) -> None:
-    facts, known = Facts(database, clock), KnownFacts(FactSearch(database), FactRanking(), ZONE)
+    facts = Facts(database, clock)
+    known = KnownFacts(facts, FactRanking(), ZONE)
 
     async def learn(content: str, scope: Scope = ANA, **changes: Any) -> Fact:
         values = {"kind": "identity", "created_at": clock.now(), **changes}

@@ -11,7 +11,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from core.errors import Refused
-from core.store.fact_search import FactSearch
 from core.store.facts import Fact, Facts
 from core.store.notes import Author
 from core.store.sessions import Conversations
@@ -50,11 +49,6 @@ def home(place: str, **changes: Any) -> Fact:
 @pytest.fixture
 def facts(database: Database, clock: SteadyClock) -> Facts:
     return Facts(database, clock)
-
-
-@pytest.fixture
-def search(database: Database) -> FactSearch:
-    return FactSearch(database)
 
 
 async def test_what_is_learned_is_found_by_its_id(facts: Facts) -> None:
@@ -151,7 +145,7 @@ async def test_what_was_so_longer_ago_ends_where_the_next_begins_also_when_that_
     assert await _spans(facts) == {"lisbon": (2015, None)}
 
 
-async def test_nobody_closes_what_another_has_said(facts: Facts, search: FactSearch) -> None:
+async def test_nobody_closes_what_another_has_said(facts: Facts) -> None:
     room = Scope.room("telegram", "-9")
     hers = await facts.learn(fact("Ana lives in Porto", scope=room, attribute="ana|home", value="porto"))
     other = Account(platform="telegram", user_id="7")
@@ -160,7 +154,7 @@ async def test_nobody_closes_what_another_has_said(facts: Facts, search: FactSea
     )
     sight = frozenset((room,))
     assert {known.id for known in await facts.page(sight) if known.is_open} == {hers.id, his.id}
-    assert [{known.id for known in group} for group in await search.conflicts(sight)] == [{hers.id, his.id}]
+    assert [{known.id for known in group} for group in await facts.conflicts(sight)] == [{hers.id, his.id}]
 
 
 async def test_feedback_moves_trust(facts: Facts) -> None:
@@ -173,12 +167,12 @@ async def test_feedback_moves_trust(facts: Facts) -> None:
     assert doubted.trust == pytest.approx(surer.trust / 2)
 
 
-async def test_a_person_puts_a_fact_right_and_takes_it_back(facts: Facts, search: FactSearch) -> None:
+async def test_a_person_puts_a_fact_right_and_takes_it_back(facts: Facts) -> None:
     known = await facts.learn(home("Lisbon"))
     corrected = await facts.correct(known.id, OWN, "  I live  in Braga ", Author(account=ME, message_id=9))
     assert corrected is not None
     assert (corrected.content, corrected.origin, corrected.entities) == ("I live in Braga", "person", ("Braga",))
-    assert await search.of_entities(["lisbon"], OWN) == []
+    assert await facts.of_entities(["lisbon"], OWN) == []
     step = (await facts.changes(OWN))[0]
     assert (step.action, step.before, step.after, step.message_id) == (
         "correct", "I live in Lisbon", "I live in Braga", 9,
@@ -186,8 +180,8 @@ async def test_a_person_puts_a_fact_right_and_takes_it_back(facts: Facts, search
     undone = await facts.undo(step.id, OWN)
     assert undone is not None
     assert (undone.content, undone.trust, undone.origin) == ("I live in Lisbon", known.trust, "rule")
-    assert [found.id for found in await search.of_entities(["lisbon"], OWN)] == [known.id]
-    assert await search.candidates(["braga"], [], OWN) == []
+    assert [found.id for found in await facts.of_entities(["lisbon"], OWN)] == [known.id]
+    assert await facts.candidates(["braga"], [], OWN) == []
     with pytest.raises(Refused, match="empty"):
         await facts.correct(known.id, OWN, "  ")
 
@@ -278,14 +272,14 @@ async def test_the_later_or_dated_telling_is_the_one_that_stays(facts: Facts) ->
     assert {one.id for one in await facts.page(OWN) if one.is_open} == {first.id, last.id}, "they are told again"
 
 
-async def test_what_is_forgotten_leaves_nothing(facts: Facts, search: FactSearch, database: Database) -> None:
+async def test_what_is_forgotten_leaves_nothing(facts: Facts, database: Database) -> None:
     lisbon = await facts.learn(home("Lisbon"))
     porto = await facts.learn(home("Porto"))
     assert await facts.forget([porto.id, porto.id, 999, 1 << 70], OWN) == 1
     assert await facts.forget([lisbon.id], frozenset((BOB,))) == 0
     assert [known.content for known in await facts.page(OWN)] == ["I live in Lisbon"]
     assert (await facts.page(OWN))[0].is_open
-    assert await search.candidates(["porto"], ["porto"], OWN) == []
+    assert await facts.candidates(["porto"], ["porto"], OWN) == []
     assert await facts.forget([lisbon.id], OWN) == 1
     left = await database.read(
         lambda connection: [
@@ -298,7 +292,7 @@ async def test_what_is_forgotten_leaves_nothing(facts: Facts, search: FactSearch
 
 @pytest.mark.parametrize("text", [None, "I moved to Braga"])
 async def test_a_fact_goes_with_the_message_it_came_from(
-    facts: Facts, search: FactSearch, database: Database, clock: SteadyClock, text: str | None
+    facts: Facts, database: Database, clock: SteadyClock, text: str | None
 ) -> None:
     conversations = Conversations(database, clock)
     session = await opened(conversations)
@@ -311,7 +305,7 @@ async def test_a_fact_goes_with_the_message_it_came_from(
 
 
 @pytest.mark.parametrize("wrong", WRONG, ids=("nobody", "another", "another platform"))
-async def test_what_is_not_theirs_does_not_exist(facts: Facts, search: FactSearch, wrong: frozenset[Scope]) -> None:
+async def test_what_is_not_theirs_does_not_exist(facts: Facts, wrong: frozenset[Scope]) -> None:
     known = await facts.learn(home("Porto", message_id=5, trust=0.1))
     await facts.learn(fact("My home is Lisbon", attribute="ana|home", value="lisbon", entities=("Porto", "Lisbon")))
     await facts.learn(fact("I said hello", scope=BOB, entities=("Hello",)))
@@ -322,26 +316,26 @@ async def test_what_is_not_theirs_does_not_exist(facts: Facts, search: FactSearc
     assert await facts.feedback(known.id, wrong, True) is None
     assert await facts.pin(known.id, wrong) is None
     assert await facts.correct(known.id, wrong, "x") is None
-    assert await search.judged_at([known.id], wrong) == {}
+    assert await facts.judged_at([known.id], wrong) == {}
     assert await facts.undo(1, wrong) is None
     assert await facts.forget([known.id], wrong) == 0
-    assert await search.candidates(["porto", "live"], ["porto"], wrong) == []
-    assert await search.of_entities(["porto"], wrong) == []
-    assert await search.related(["porto"], wrong) == []
-    assert await search.replaced("me|home", wrong) == []
-    assert await search.conflicts(wrong) == []
+    assert await facts.candidates(["porto", "live"], ["porto"], wrong) == []
+    assert await facts.of_entities(["porto"], wrong) == []
+    assert await facts.related(["porto"], wrong) == []
+    assert await facts.replaced("me|home", wrong) == []
+    assert await facts.conflicts(wrong) == []
     assert (await facts.find(known.id, OWN)) == replace(known, last_at=NOON)
 
 
-async def test_names_are_asked_alone_and_together(facts: Facts, search: FactSearch) -> None:
+async def test_names_are_asked_alone_and_together(facts: Facts) -> None:
     both = await facts.learn(fact("Ana and Ben share a flat", entities=("Ana", "Ben")))
     await facts.learn(fact("Ana likes tea", entities=("Ana",)))
     await facts.learn(fact("Ben met Clara in Gaia", entities=("Ben", "Clara", "Gaia")))
-    assert [known.id for known in await search.of_entities(["ana", "ben"], OWN)] == [both.id]
-    assert len(await search.of_entities(["ana"], OWN)) == 2
-    assert await search.of_entities(["ana", "nobody"], OWN) == []
-    assert await search.of_entities([], OWN) == []
-    assert await search.related(["ben"], OWN) == [("Ana", 1), ("Clara", 1), ("Gaia", 1)]
+    assert [known.id for known in await facts.of_entities(["ana", "ben"], OWN)] == [both.id]
+    assert len(await facts.of_entities(["ana"], OWN)) == 2
+    assert await facts.of_entities(["ana", "nobody"], OWN) == []
+    assert await facts.of_entities([], OWN) == []
+    assert await facts.related(["ben"], OWN) == [("Ana", 1), ("Clara", 1), ("Gaia", 1)]
 
 
 async def test_of_a_message_that_was_erased_meanwhile_nothing_is_learned(
@@ -356,9 +350,9 @@ async def test_of_a_message_that_was_erased_meanwhile_nothing_is_learned(
 
 
 @pytest.mark.parametrize("term", ['"', "*", "a OR b", "", "()", "x\0", "端"])
-async def test_no_term_breaks_the_search(facts: Facts, search: FactSearch, term: str) -> None:
+async def test_no_term_breaks_the_search(facts: Facts, term: str) -> None:
     await facts.learn(home("Porto"))
-    assert await search.candidates([term], [term], OWN) == []
+    assert await facts.candidates([term], [term], OWN) == []
 
 
 @settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])

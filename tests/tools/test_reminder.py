@@ -12,7 +12,7 @@ from core.errors import ToolError
 from core.facts.evidence import EvidenceSearch
 from core.review.review import Review
 from core.scheduling.appointments import Appointments
-from core.store.fact_search import FactBacklog
+from core.store.fact_backlog import FactBacklog
 from core.store.facts import Facts
 from core.store.jobs import Jobs
 from core.store.notes import Notes

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from core.store.fact_search import FactSearch
 from core.store.facts import Fact, Facts
 from core.store.rows import set_meta
 from core.store.sessions import Conversations
@@ -41,7 +40,7 @@ def _run(statement: str, connection: sqlite3.Connection) -> None:
 
 async def found(database: Database, *terms: str) -> list[str]:
     """What the index finds, by text alone."""
-    return [known.content for known, _, _ in await FactSearch(database).candidates(terms, [], OWN)]
+    return [known.content for known, _, _ in await Facts(database, SteadyClock()).candidates(terms, [], OWN)]
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
@@ -109,6 +108,6 @@ async def test_a_check_finds_what_is_wrong_and_a_repair_mends_it(
         assert await index.rebuild() == 3
         assert await index.verify() == []
         assert await found(database, "oliv") == ["I like olives"]
-        assert [known.content for known in await FactSearch(database).of_entities(["porto"], OWN)] == [
+        assert [known.content for known in await Facts(database, SteadyClock()).of_entities(["porto"], OWN)] == [
             "I live in Porto"
         ]
