@@ -6,7 +6,12 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from core.types import Completion, Request
+from tests.end_to_end.test_recall_platforms import serving
+from tests.fixtures.discord_api import DiscordApi
+from tests.fixtures.discord_setup import checked, make
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 
@@ -106,3 +111,23 @@ async def test_what_was_stored_before_the_stop_came_is_the_answer(home: Path) ->
         harness.router._agent._conversations = StoppedWhileStoring()  # type: ignore[assignment]
         assert (await harness.say("hello")).text == "The full answer."
         assert await answers(harness) == ["The full answer."]
+
+
+@pytest.mark.slow
+async def test_on_discord_what_was_shown_of_a_stopped_answer_is_its_one_message(home: Path) -> None:
+    model = ScriptedModel(says("A long story"))
+    model.gate = asyncio.Event()
+    async with checked(DiscordApi()) as api:
+        ana = api.user("Ana")
+        channel = await api.channel("general")
+        async with (
+            open_gateway(home, model, f'rooms = ["discord:{channel}"]') as harness,
+            serving(harness, make(api, harness.services.inbox, harness.services.clock)),
+        ):
+            await api.wait_connected()
+            await api.user_says(channel, f"{api.mention()} tell me", ana)
+            (shown,) = await api.wait_for(lambda: api.messages(channel)[1:])
+            await api.slash(channel, ana, "stop")
+            await api.wait_for(lambda: len(api.said(channel)) == 2 and "[stopped]" in api.said(channel)[0])
+            assert sorted(api.said(channel)) == ["A long story\n\n[stopped]", "Stopped."]
+            assert api.messages(channel)[1]["id"] == shown["id"]
