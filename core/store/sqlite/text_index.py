@@ -96,23 +96,21 @@ class TextIndex:
             yield from self._ranked(single[0], _within(*single, own))
             return
         parameters = dict(self._parameters)
-        statement = self._mixed(plan, parameters, own)
-        for row in self._connection.execute(statement, parameters):
-            yield MessageMatch(*row)
+        yield from self._matches(self._mixed(plan, parameters, own), parameters)
 
     def latest(self, most: int) -> Iterator[MessageMatch]:
         """Without words: what the filters let through, the newest, at most so many a session."""
         narrowed, wanted = session_filters(self._query)
-        sessions = self._connection.execute(
+        lineage = "" if self._query.session is None else f"AND {_LINEAGE}"
+        for session in self._connection.execute(
             f"""
             SELECT sessions.id FROM sessions CROSS JOIN addresses ON addresses.id = sessions.address_id
-            WHERE {visible("sessions.scope_id")} {narrowed} {"" if self._query.session is None else f"AND {_LINEAGE}"}
+            WHERE {visible("sessions.scope_id")} {narrowed} {lineage}
             ORDER BY sessions.last_at DESC LIMIT {SESSIONS_LOOKED_AT}
             """,
             {**self._parameters, **wanted},
-        ).fetchall()
-        for session in sessions:
-            rows = self._connection.execute(
+        ).fetchall():
+            yield from self._matches(
                 f"""
                 SELECT {_FIELDS}, 0.0 FROM messages
                 CROSS JOIN sessions ON sessions.id = messages.session_id {self._places}
@@ -122,7 +120,9 @@ class TextIndex:
                 """,
                 {**self._parameters, "place": session[0], "most": most},
             )
-            yield from (MessageMatch(*row) for row in rows)
+
+    def _matches(self, statement: str, parameters: Mapping[str, Any]) -> Iterator[MessageMatch]:
+        return (MessageMatch(*row[:4]) for row in self._connection.execute(statement, parameters))
 
     def counts(self, terms: Iterable[str]) -> TermCounts:
         """In how many chunks that the query may see each of the terms stands."""
@@ -242,7 +242,7 @@ class TextIndex:
         ranked = f"SELECT rowid AS id, rank AS score {matching}"
         most = number = NEWEST[route]
         parameters = {**self._parameters, "expression": expression, "most": most}
-        for row in self._joined(f"{ranked} ORDER BY rowid DESC LIMIT :most", parameters):
+        for row in self._connection.execute(self._joined(f"{ranked} ORDER BY rowid DESC LIMIT :most"), parameters):
             number = row[4]
             yield MessageMatch(*row[:4])
         if number < most:
@@ -251,21 +251,17 @@ class TextIndex:
             f"SELECT rowid {matching} ORDER BY rowid DESC LIMIT 1 OFFSET :most", parameters
         ).fetchone()
         if split is not None:
-            parameters["split"] = split[0]
-            for row in self._joined(f"{ranked} AND rowid <= :split LIMIT -1", parameters):
-                yield MessageMatch(*row[:4])
+            rest = self._joined(f"{ranked} AND rowid <= :split LIMIT -1")
+            yield from self._matches(rest, {**parameters, "split": split[0]})
 
-    def _joined(self, found: str, parameters: Mapping[str, Any]) -> Iterable[Any]:
+    def _joined(self, found: str) -> str:
         """Rows that the conditions let through, and how many were found. A LIMIT, be it none, keeps a subquery's
         order."""
-        return self._connection.execute(
-            f"""
+        return f"""
             WITH hits (rowid, score) AS MATERIALIZED (SELECT id, score FROM ({found}) ORDER BY score, id DESC LIMIT -1)
             SELECT {_FIELDS}, -hits.score, (SELECT COUNT(*) FROM hits)
             FROM hits {_JOINS} {self._places} WHERE {self._conditions}
-            """,
-            parameters,
-        )
+        """
 
     def _mixed(self, plan: SearchPlan, parameters: dict[str, Any], own: Sequence[int]) -> str:
         """Several indexes: the sum of their ranks, as far as one of the alternatives holds."""
