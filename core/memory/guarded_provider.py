@@ -295,13 +295,10 @@ def service_text(name: str, given: Any) -> str:
 
 def tool_fault(tool: Tool) -> str | None:
     """Why a tool cannot be offered to a model; None when it can."""
+    schema = tool.schema if isinstance(tool.schema, dict) else {}
     if not isinstance(tool.name, str) or _TOOL_NAME.fullmatch(tool.name) is None:
         return "its name should be letters, digits, _ and -"
-    if (
-        not isinstance(tool.description, str)
-        or not isinstance(tool.schema, dict)
-        or tool.schema.get("type") != "object"
-    ):
+    if not isinstance(tool.description, str) or schema.get("type") != "object":
         return "it should have a description, and a schema of the type object"
     try:
         size = len(json.dumps([tool.description, tool.schema], ensure_ascii=False).encode())

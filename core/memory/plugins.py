@@ -43,19 +43,15 @@ class OptionForm:
     is malformed."""
 
     def __init__(self, options: type[Any] | None) -> None:
-        self._options = options
         if options is not None and not dataclasses.is_dataclass(options):
             raise ConfigError("its options are no dataclass")
+        self._options = options
         self.fields = {} if options is None else {field.name: field for field in dataclasses.fields(options)}
         self._kinds: dict[str, type[Any]] = {} if options is None else get_type_hints(options)
-        self.required = [
-            name
-            for name, field in self.fields.items()
-            if field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
-        ]
-        for name in self.fields:
-            if self._kinds[name] not in _KINDS or name in RESERVED:
-                raise ConfigError(f"its option {name} is reserved, or neither str, int, float, bool nor Secret")
+        missing = dataclasses.MISSING
+        self.required = [name for name, one in self.fields.items() if one.default is one.default_factory is missing]
+        if odd := [name for name in self.fields if self._kinds[name] not in _KINDS or name in RESERVED]:
+            raise ConfigError(f"its option {odd[0]} is reserved, or neither str, int, float, bool nor Secret")
 
     def question(self, name: str) -> str:
         about = str(self.fields[name].metadata.get("help", "")).rstrip(".")
@@ -66,9 +62,8 @@ class OptionForm:
         instead."""
         if name not in self.fields:
             raise ConfigError(f"There is no option {name}; there are {', '.join(self.fields) or 'none'}.")
-        kind = self._kinds[name]
-        about, adapter = _KINDS[kind]
-        if kind is Secret and not _VARIABLE.fullmatch(str(given).strip()):
+        about, adapter = _KINDS[self._kinds[name]]
+        if self._kinds[name] is Secret and not _VARIABLE.fullmatch(str(given).strip()):
             raise ConfigError(f"{name} should be {about}, such as MY_MEMORY_KEY; the secret itself stays there.")
         try:
             value: str | int | float | bool = adapter.validate_python(given)
@@ -87,12 +82,9 @@ class OptionForm:
             except ConfigError as error:
                 wrong.append(str(error).rstrip("."))
                 continue
-            if self._kinds[name] is not Secret:
-                values[name] = value
-            elif value in variables:
-                values[name] = Secret(variables[str(value)])
-            else:
+            if self._kinds[name] is Secret and value not in variables:
                 wrong.append(f"{name}: the environment variable {value} is not set")
+            values[name] = Secret(variables.get(str(value), "")) if self._kinds[name] is Secret else value
         if wrong:
             raise ConfigError("; ".join(wrong))
         return None if self._options is None else self._options(**values)
@@ -137,11 +129,8 @@ class Plugins:
             raise ConfigError(f"There is no memory provider {name}; put it into {self._folder / f'{name}.py'}.")
         with foreign(f"The memory provider {path}"):
             module = _module(name, path)
-        kinds = [
-            kind
-            for kind in vars(module).values()
-            if isinstance(kind, type) and issubclass(kind, MemoryProvider) and kind.__module__ == module.__name__
-        ]
+        own = [one for one in vars(module).values() if isinstance(one, type) and one.__module__ == module.__name__]
+        kinds = [one for one in own if issubclass(one, MemoryProvider)]
         if len(kinds) != 1:
             raise ConfigError(f"{path} should have one class of MemoryProvider; it has {len(kinds)}.")
         try:

@@ -150,20 +150,18 @@ WHERE (at >= :since OR id > (SELECT last_id FROM told WHERE provider = :provider
     AND 'memory:' || :provider || ':notes:' || notes.id || ':on_memory_write' NOT IN (SELECT key FROM outbox)
 ORDER BY id
 """
-_PROVIDERS = "(SELECT DISTINCT provider FROM told) AS providers"
-_TOLD_MESSAGES = f"""
+_TOLD = f"""
+WITH providers AS (SELECT DISTINCT provider FROM told)
 SELECT DISTINCT told.provider, messages.session_id, sessions.address_id, scopes.key AS scope, messages.id
-FROM {_PROVIDERS} JOIN messages ON {in_list("messages.id", "message_ids")}
+FROM providers JOIN messages ON {in_list("messages.id", "message_ids")}
 JOIN sessions ON sessions.id = messages.session_id JOIN scopes ON scopes.id = sessions.scope_id
 JOIN told ON told.provider = providers.provider AND told.last_id >= messages.id
     AND told.subject IN (CAST(messages.session_id AS TEXT), messages.session_id || '.end')
-ORDER BY told.provider, messages.session_id, messages.id
-"""
-_TOLD_CHANGES = f"""
-SELECT told.provider, 'notes' AS session_id, 'notes' AS address_id, scopes.key AS scope, notes.id
-FROM {_PROVIDERS} JOIN notes ON {in_list("notes.id", "note_ids")} JOIN scopes ON scopes.id = notes.scope_id
-JOIN told ON told.provider = providers.provider AND told.subject = 'notes' AND told.last_id >= notes.id
-ORDER BY told.provider, scopes.key, notes.id
+UNION ALL
+SELECT told.provider, 'notes', 'notes', scopes.key, notes.id FROM told
+JOIN notes ON {in_list("notes.id", "note_ids")} AND notes.id <= told.last_id JOIN scopes ON scopes.id = notes.scope_id
+WHERE told.subject = 'notes'
+ORDER BY 1, 2, 4, 5
 """
 _CHANGE = f"""
 SELECT versions.*, messages.session_id FROM ({VERSIONS} WHERE notes.id = :id) AS versions
@@ -241,10 +239,7 @@ class SyncQueue:
         """For every service that was told of some of it: to forget that, and to be told anew what else it was told with
         it. The same tasks for the same ids and `stamp`."""
         values = {"message_ids": list_value(message_ids), "note_ids": list_value(note_ids)}
-        found = [
-            *await self._database.fetch_all(_TOLD_MESSAGES, values),
-            *await self._database.fetch_all(_TOLD_CHANGES, values),
-        ]
+        found = await self._database.fetch_all(_TOLD, values)
         tasks: list[SyncTask] = []
         for _, group in groupby(found, key=lambda row: (row["provider"], row["session_id"], row["scope"])):
             told = list(group)
