@@ -24,10 +24,8 @@ from gateway.services import Services
 CONFIRMED = "--confirmed "
 """Stands before the token in what a yes runs; the token is the person's secret."""
 LINE_CHARS = 160
-PART_CHARS = 8_000_000
-"""Longest part of an export: compressed it is below what every platform lets a bot send."""
-PARTS = 10
-"""Most files of one answer."""
+PLAIN_BYTES, EXPORT_BYTES = 2_000_000, 24_000_000
+"""A longer file of an export is compressed; the longest is then below what every platform lets a bot send."""
 
 
 class ForgetCommands:
@@ -97,55 +95,38 @@ class ExportCommands:
     async def run(self, command: Command, context: CommandContext) -> Answer:
         if context.scope.is_room or not context.inbound.is_direct:
             raise Refused(texts.EXPORT_DIRECT_ONLY)
+        said = (to_line(record) async for record in self._services.archive.export(context.scopes))
+        held = (json.dumps(row, ensure_ascii=False, default=str) async for row in self._held(context))
         day = f"{self._services.clock.now():%Y-%m-%d}"
-        lines = (to_line(record) async for record in self._services.archive.export(context.scopes))
-        said = [part async for part in _parts(lines)]
-        held = [part async for part in _parts(self._held(context))]
-        parts = [(f"said-{day}", part) for part in said] + [(f"held-{day}", part) for part in held]
-        if len(parts) > PARTS:
-            raise Refused(texts.EXPORT_TOO_LONG)
-        files = tuple(_file(name, number, part) for number, (name, part) in enumerate(parts, start=1))
-        return Answer(text=texts.EXPORTED, files=files)
+        files = [await _file(f"said-{day}", said), await _file(f"held-{day}", held)]
+        return Answer(text=texts.EXPORTED, files=tuple(file for file in files if file.content))
 
-    async def _held(self, context: CommandContext) -> AsyncIterator[str]:
+    async def _held(self, context: CommandContext) -> AsyncIterator[Mapping[str, object]]:
         services, scopes = self._services, context.scopes
         accounts = [one.account for one in await services.links.accounts(context.account)] or [context.account]
         for target in FILES:
             for note in await services.notebook.entries(scopes, target):
-                yield _json_line({"kind": "note", "target": target, "text": note})
+                yield {"kind": "note", "target": target, "text": note}
         for typed in await asyncio.to_thread(services.home_files.typed, scopes):
-            yield _json_line({"kind": "typed in the terminal", "text": typed})
+            yield {"kind": "typed in the terminal", "text": typed}
         for (kind, model), bill in (await services.usage_report.ever(scopes)).bills:
             cost = None if bill.cost is None else bill.prices.amount(bill.cost)
             spent = {"calls": bill.calls, "tokens": asdict(bill.usage), "cost": cost}
-            yield _json_line({"kind": "spent on models", "for": kind, "model": model, **spent})
+            yield {"kind": "spent on models", "for": kind, "model": model, **spent}
         async for row in services.personal_data.held(scopes, accounts):
-            yield _json_line(row)
+            yield row
 
 
-async def _parts(lines: AsyncIterator[str]) -> AsyncIterator[str]:
-    """Whole lines in parts of PART_CHARS; at most one part more than can be sent."""
-    part: list[str] = []
-    size = count = 0
+async def _file(name: str, lines: AsyncIterator[str]) -> File:
+    """A long one is compressed; a short one can be read as it is. Raises Refused for what cannot be sent."""
+    parts, size = [], 0
     async for line in lines:
-        if size + len(line) > PART_CHARS and part:
-            yield "".join(part)
-            part, size, count = [], 0, count + 1
-            if count > PARTS:
-                return
-        part.append(f"{line}\n")
-        size += len(line) + 1
-    if part:
-        yield "".join(part)
-
-
-def _json_line(row: Mapping[str, object]) -> str:
-    return json.dumps(row, ensure_ascii=False, default=str)
-
-
-def _file(name: str, number: int, part: str) -> File:
-    """A long part is compressed; a short one can be read as it is."""
-    content = part.encode("utf-8", "replace")
-    if len(content) < PART_CHARS // 4:
-        return File(name=f"{name}-{number}.jsonl", content=content, mime="application/jsonl")
-    return File(name=f"{name}-{number}.jsonl.gz", content=gzip.compress(content, mtime=0), mime="application/gzip")
+        parts.append(f"{line}\n".encode("utf-8", "replace"))
+        size += len(parts[-1])
+        if size > EXPORT_BYTES:
+            raise Refused(texts.EXPORT_TOO_LONG)
+    content = b"".join(parts)
+    if size < PLAIN_BYTES:
+        return File(name=f"{name}.jsonl", content=content, mime="application/jsonl")
+    packed = await asyncio.to_thread(gzip.compress, content, mtime=0)
+    return File(name=f"{name}.jsonl.gz", content=packed, mime="application/gzip")

@@ -133,18 +133,16 @@ async def test_who_has_said_nothing_gets_what_there_is(home: Path) -> None:
         assert {row["kind"] for row in held(reply)} >= {"account", "session"}
 
 
-async def test_what_is_long_is_packed_in_parts_and_what_is_too_long_is_said(
-    home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_what_is_long_is_packed_and_what_is_too_long_is_said(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with open_gateway(home, ScriptedModel()) as harness:
         for number in range(6):
             await harness.say(f"{number} " + "kayak " * 400, "7")
-        monkeypatch.setattr(privacy, "PART_CHARS", 6000)
+        monkeypatch.setattr(privacy, "PLAIN_BYTES", 6000)
         reply = await harness.say("/export", "7")
         packed = [gzip.decompress(file.content) for file in files(reply) if file.name.endswith(".gz")]
-        assert len(packed) > 2
+        assert len(packed) == 2
         assert all(json.loads(line) for part in packed for line in part.splitlines())
-        monkeypatch.setattr(privacy, "PART_CHARS", 600)
+        monkeypatch.setattr(privacy, "EXPORT_BYTES", 9000)
         reply = await harness.say("/export", "7")
         assert "`mneme export`" in reply.text
         assert files(reply) == ()
