@@ -332,9 +332,10 @@ class Router:
             await self._apologise((event,), error)
 
     async def _command(self, event: PendingEvent, command: Command) -> None:
-        """/stop stops before it waits."""
+        """/stop stops before it waits; the answer that it stopped says so itself."""
         inbound = event.inbound
         is_stopped = command.name == "stop" and self._queues.stop(inbound.address)
+        is_silent = is_stopped and not inbound.is_interaction
 
         async def answered(turn: Turn) -> Answer:
             session = await self._agent.place(turn)
@@ -350,10 +351,14 @@ class Router:
             answer = await self._commands.answer(command, context)
             kept = self._commands.kept(command)
             turn = replace(turn, epoch=None) if answer.has_erased else turn
-            await self._agent.keep(turn, session, kept, answer)
+            await self._agent.keep(turn, session, kept, answer, is_silent=is_silent)
             return answer
 
-        if self._begin(event, event.outbox_item):
+        if is_silent:
+            await self._repeat((event,), answered)
+            event.is_answered = True
+            await event.reply.abandon()
+        elif self._begin(event, event.outbox_item):
             await self._deliver((event,), await self._repeat((event,), answered))
         else:
             await self._give_up((event,))

@@ -148,11 +148,12 @@ class Agent:
         """The session to keep a command with: the open one, or a new one without a prompt."""
         return await self._sessions.place(turn)
 
-    async def keep(self, turn: Turn, session: Session, text: str, answer: Answer) -> None:
-        """Keeps a command, as `text`, with its answer, and closes its entries."""
+    async def keep(self, turn: Turn, session: Session, text: str, answer: Answer, *, is_silent: bool = False) -> None:
+        """Keeps a command, as `text`, with its answer, which is not delivered where it `is_silent`; closes its
+        entries."""
         asked = replace(_person(session, turn)[-1], text=text, kind="command")
         spoken = replace(self._plain(session, answer.kept or answer.text), kind="command")
-        await self._end(turn, [asked, spoken], answer)
+        await self._end(turn, [asked, spoken], None if is_silent else answer)
 
     async def listen(self, turn: Turn) -> None:
         """Keeps what was said in the room without answering."""

@@ -48,7 +48,7 @@ async def test_a_turn_that_is_stopped_is_not_begun_anew(home: Path) -> None:
         task = await begun(harness, model, "Where do I live?")
         await forgotten(harness, "Zanzibar")
         model.gate = None
-        assert (await harness.say("/stop", **ELSEWHERE)).text == "Stopped."
+        assert (await harness.say("/stop", **ELSEWHERE)).answer is None
         assert (await task).text == "[stopped]"
         assert len(model.requests) == 2, "nobody was asked again"
         assert left_of("Zanzibar", harness.services.database.path) == []
@@ -67,7 +67,7 @@ async def test_a_stop_does_not_wait_until_it_is_forgotten(home: Path) -> None:
             await asyncio.wait({stop}, timeout=0.01)
         assert not stop.done(), "what is said of it waits"
         assert await harness.services.forgetting.tend()
-        assert (await stop).text == "Stopped."
+        assert (await stop).answer is None
         assert "[stopped]" in (await task).text
 
 

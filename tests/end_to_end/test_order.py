@@ -1,0 +1,62 @@
+"""A newer answer never stands above an older one: neither after an outage of the platform nor after a restart in it."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager, closing
+from pathlib import Path
+
+import pytest
+
+from config.settings import Settings
+from gateway.app import run_gateway
+from tests.fixtures.bot_api import BotApi
+
+pytestmark = pytest.mark.slow
+
+PERSON = 4242
+
+
+@asynccontextmanager
+async def living(home: Path, api: BotApi) -> AsyncIterator[None]:
+    """One life of the whole gateway, which ends without a goodbye."""
+    (home / "mneme.toml").write_text(f'[owner]\ntelegram = [{PERSON}]\n[general]\nzone = "Europe/Lisbon"\n')
+    variables = {"MNEME_HOME": str(home), "TELEGRAM_BOT_TOKEN": api.token, "MNEME_TELEGRAM_API_URL": api.url}
+    polls = len(api.called("getUpdates"))
+    running = asyncio.create_task(run_gateway(Settings.load(variables), chat_only=False, has_terminal=False))
+    try:
+        await api.wait_for(lambda: len(api.called("getUpdates")) > polls or running.done(), 30)
+        yield
+    finally:
+        running.cancel()
+        await asyncio.wait([running])
+
+
+def shown(api: BotApi) -> list[str]:
+    return [text.split("“")[1].split("”")[0] for text in api.texts(PERSON)]
+
+
+def postponed(home: Path) -> int:
+    """How many answers have failed to leave."""
+    with closing(sqlite3.connect(home / "state.db")) as connection:
+        return int(
+            connection.execute("SELECT COUNT(*) FROM outbox WHERE attempts > 0 AND done_at IS NULL").fetchone()[0]
+        )
+
+
+@pytest.mark.parametrize("is_restarted", [False, True])
+async def test_answers_keep_their_order_through_an_outage(home: Path, is_restarted: bool) -> None:
+    async with BotApi() as api, AsyncExitStack() as lives:
+        await lives.enter_async_context(living(home, api))
+        api.fail(500, "Internal Server Error", method="sendMessage", times=3)
+        api.user_says(PERSON, "/title one")
+        await api.wait_for(lambda: postponed(home) > 0, 20)
+        api.user_says(PERSON, "/title two")
+        if is_restarted:
+            await lives.aclose()
+            await lives.enter_async_context(living(home, api))
+        api.user_says(PERSON, "/title three")
+        await api.wait_for(lambda: len(api.texts(PERSON)) == 3, 30)
+        assert shown(api) == ["one", "two", "three"]
