@@ -227,7 +227,7 @@ async def build_router(
         services.conversations, prompt, memory, services.clock, settings.model.chat, settings.model.window_tokens
     )
     recall = ExpandedRecall(services.recall, services.transcripts, helper, settings.model.helper, services.clock, zone)
-    evidence = EvidenceSearch(services.conversations, FactBacklog(services.database, services.facts), zone)
+    evidence = EvidenceSearch(services.conversations, zone)
     reminders, review = ReminderCommands(services), services.notebook.review
     plan = reminder(services.appointments, services.conversations, evidence, review, reminders.ask)
     core_tools = [session_search(recall, zone), plan]
@@ -287,7 +287,7 @@ def _memory(
 def _memories(services: Services, helper: Model | None) -> list[MemoryProvider]:
     options, zone = services.settings.memory, services.settings.general.zone
     backlog = FactBacklog(services.database, services.facts)
-    evidence = EvidenceSearch(services.conversations, backlog, zone)
+    evidence = EvidenceSearch(services.conversations, zone)
     memories: list[MemoryProvider] = [
         NotesProvider(services.notebook, evidence, options.nudge_after),
         HistoryProvider(services.recall, zone),

@@ -18,7 +18,6 @@ from core.errors import ToolError
 from core.facts.claims import is_first_person
 from core.guard.provenance import said as typed
 from core.guard.provenance import typed_part
-from core.store.fact_backlog import FactBacklog
 from core.store.sessions import Conversations
 from core.text.names import ME, entity_key, hint_words, kin_words, names_in
 from core.text.normalize import fold, is_unspaced, language_data, plain, words_of
@@ -445,9 +444,8 @@ def _data() -> Mapping[str, Any]:
 class EvidenceSearch:
     """In what the model reads; `zone`: an IANA name."""
 
-    def __init__(self, conversations: Conversations, backlog: FactBacklog, zone: str) -> None:
+    def __init__(self, conversations: Conversations, zone: str) -> None:
         self._conversations = conversations
-        self._backlog = backlog
         self.zone = ZoneInfo(zone)
 
     async def evidence(self, context: ToolContext, beside: Sequence[str] = ()) -> Evidence:
@@ -466,7 +464,7 @@ class EvidenceSearch:
         elsewhere, and what was said there belongs there. Raises ToolError when it is gone."""
         if source.session_id == context.session.id:
             return context.scope, context.session.address.platform
-        found = await self._backlog.source(source.id)
-        if found is None:
+        session = await self._conversations.find(source.session_id, context.scopes)
+        if session is None:
             raise ToolError("The message that says so was deleted. Do not keep it.")
-        return found
+        return session.scope, session.address.platform

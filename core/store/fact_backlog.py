@@ -13,7 +13,7 @@ from core.store.rows import MESSAGE_COLUMNS, SESSIONS, message_of, scope_paramet
 from core.store.sqlite.database import Database
 from core.store.sqlite.dialect import in_list, list_value
 from core.store.sqlite.fact_index import write_facts
-from core.types import ErasureEpoch, Message, Scope, Session
+from core.types import ErasureEpoch, Message, Session
 
 _OWN = """
 messages.role = 'user' AND messages.kind = 'chat' AND messages.text <> '' AND NOT messages.sender_is_nobody
@@ -89,15 +89,6 @@ class FactBacklog:
             return _unread(connection, read[0].session_id, since, limit)
 
         return await write_facts(self._database, work)
-
-    async def source(self, message_id: int) -> tuple[Scope, str] | None:
-        """Whose a message is and on which platform it was said; None when it is gone."""
-        statement = f"{SESSIONS} WHERE sessions.id = (SELECT session_id FROM messages WHERE id = :id)"
-        row = await self._database.fetch_one(statement, {"id": message_id})
-        if row is None:
-            return None
-        session = session_of(row)
-        return session.scope, session.address.platform
 
 
 def _unread(connection: Connection, session_id: int, since: datetime, limit: int) -> list[Message]:

@@ -22,8 +22,6 @@ from core.notes.files import OwnerFiles
 from core.notes.notebook import Notebook
 from core.notes.provider import NotesProvider
 from core.review.review import quoted
-from core.store.fact_backlog import FactBacklog
-from core.store.facts import Facts
 from core.store.notes import Author, Notes, Operation
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
@@ -122,7 +120,6 @@ async def outcome(folder: Path, database: Database, door: str, text: str, number
     scopes = frozenset((scope,))
     try:
         if door in MODEL_DOORS:
-            backlog = FactBacklog(database, Facts(database, clock))
             said = cast(Conversations, _Said(MODEL_DOORS[door](text)))
             address = Address(platform="telegram", chat_id=chat)
             context = ToolContext(
@@ -132,7 +129,7 @@ async def outcome(folder: Path, database: Database, door: str, text: str, number
                 sender=PERSON,
                 now=NOON,
             )
-            (tool,) = await NotesProvider(notebook, EvidenceSearch(said, backlog, "UTC")).tools()
+            (tool,) = await NotesProvider(notebook, EvidenceSearch(said, "UTC")).tools()
             done = await tool.run({"target": "memory", "action": "add", "content": text}, context)
         else:
             author = Author(account=account, origin="member" if is_room else "typed")

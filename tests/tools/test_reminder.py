@@ -12,8 +12,6 @@ from core.errors import ToolError
 from core.facts.evidence import EvidenceSearch
 from core.review.review import Review
 from core.scheduling.appointments import Appointments
-from core.store.fact_backlog import FactBacklog
-from core.store.facts import Facts
 from core.store.jobs import Jobs
 from core.store.notes import Notes
 from core.store.sessions import Conversations
@@ -52,7 +50,7 @@ def review(database: Database, clock: SteadyClock) -> Review:
 @pytest.fixture
 def tool(appointments: Appointments, database: Database, clock: SteadyClock, review: Review) -> Tool:
     conversations = Conversations(database, clock)
-    evidence = EvidenceSearch(conversations, FactBacklog(database, Facts(database, clock)), "Europe/Lisbon")
+    evidence = EvidenceSearch(conversations, "Europe/Lisbon")
 
     async def ask(reading: Reading, context: ToolContext, origin: str | None) -> str:
         return f"Do you mean {appointments.exact(reading)}?"
