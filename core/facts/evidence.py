@@ -70,7 +70,6 @@ class _Text:
         return cls(compared, words, terms, figures_of(compared), "".join(_FIGURE.findall(compared)), _groups(terms))
 
     def has_name(self, name: str) -> bool:
-        """Whether it holds every word of a name, perhaps inflected."""
         key = entity_key(name)
         if key and is_unspaced(key):
             return key.replace(" ", "") in self.plain.replace(" ", "")
@@ -119,7 +118,6 @@ class _Statement:
         )
 
     def held_by(self, text: _Text) -> set[str]:
-        """Those of the names, figures and words that a text has."""
         names, figures = filter(text.has_name, self.names), filter(text.has_figure, self.figures)
         return {*names, *figures, *filter(text.has_word, self.words)}
 
@@ -236,7 +234,6 @@ def _is_worded(said: _Statement, heard: _Heard, *, is_own_affair: bool) -> bool:
 
 
 def _weighed(said: _Statement, heard: _Heard, *, has_anchors: bool) -> tuple[int, int]:
-    """How many words of a statement count, and how many of these were not said."""
     # Beside a name, "à" and "в" are in every second sentence.
     words = [term for term in said.words if not has_anchors or len(term) > 2 or is_unspaced(term)]
     is_naming = not heard.held.isdisjoint(said.names) and pattern("named").search(heard.text)
@@ -246,7 +243,6 @@ def _weighed(said: _Statement, heard: _Heard, *, has_anchors: bool) -> tuple[int
 
 
 def _names_within(text: str) -> Sequence[str]:
-    """Its names, without a first word whose capital may be that of the sentence."""
     found = names_in(text)
     return found[1:] if found and text.startswith(found[0]) and " " not in found[0] else found
 
@@ -392,7 +388,6 @@ def _is_form(one: str, other: str) -> bool:
 
 
 def _is_like(one: str, other: str, shortest: int = 3, ending: int = 3) -> bool:
-    """Whether two words may be forms of one: the same beginning, and not much more."""
     if one[: shortest + 1] != other[: shortest + 1] or abs(len(one) - len(other)) > ending:
         return False
     shared = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
@@ -407,7 +402,6 @@ def _is_english(text: str) -> bool:
 
 
 def _groups(terms: Iterable[str]) -> frozenset[str]:
-    """The attributes that terms may ask for."""
     held = set(terms)
     return frozenset(attribute for attribute, words in _hints().items() if not words.isdisjoint(held))
 
@@ -419,7 +413,6 @@ def _hints() -> dict[str, frozenset[str]]:
 
 @cache
 def _numbers() -> dict[str, int]:
-    """Numbers and ordinals in words, of a few languages."""
     return {word: number for number, words in enumerate(_data()["words"]["counted"], 1) for word in words.split()}
 
 

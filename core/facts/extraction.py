@@ -93,7 +93,6 @@ class ToldFact(BaseModel):
         return None
 
     def claim(self, row: Message, zone: ZoneInfo, *, is_dated: bool) -> Claim:
-        """As what `row` says."""
         since, grain = since_of(self.since if is_dated else None, row.created_at, zone)
         subject = subject_of(self.about, self.content, row)
         value = value_of(self.attribute, self.value or "")

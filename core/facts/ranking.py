@@ -139,7 +139,6 @@ class KnownFacts:
         return {one.id: found[one.id] for one in unsettled if one.id in found and one.is_open and not one.is_pinned}
 
     def line_of(self, fact: Fact) -> str:
-        """With who said it, in a room, and when."""
         content = fact.content.rstrip(" .")
         who = f"{fact.speaker}: " if fact.scope.is_room and fact.speaker else ""
         return f"{who}{content} ({'; '.join((*self.span(fact), f'said on {self.day(fact.said_at)}'))})"

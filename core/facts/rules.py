@@ -111,7 +111,6 @@ def _words(name: str) -> frozenset[str]:
 
 @cache
 def _english_of(table: Literal["kin", "things", "times"]) -> Mapping[str, str]:
-    """Words of other languages, for months, days and what stands before a time, by the English one."""
     tables = (_data()["english_words"],) if table == "times" else _data()[table].values()
     return {word: english for known in tables for english, words in known.items() for word in words.split()}
 

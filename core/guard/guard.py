@@ -45,7 +45,6 @@ class Pattern:
     is_word: bool
 
     def is_in(self, text: str) -> bool:
-        """Whether a text holds it."""
         found = self.first.search(text)
         while found is not None and self.then is not None:
             begin = found.end()

@@ -366,7 +366,6 @@ def _differences(known: Sequence[str], there: Sequence[str], scope: Scope) -> li
 
 
 def _shown(held: Held) -> list[str]:
-    """All entries, each once."""
     return list(dict.fromkeys(chain.from_iterable(held.values())))
 
 

@@ -120,7 +120,6 @@ def doubt(reason: str) -> str:
 
 
 def insisting(text: str) -> tuple[str, bool]:
-    """The text without ANYWAY before it, and whether that stood there."""
     word, _, rest = text.partition(" ")
     return (rest.strip(), True) if word in _ANYWAYS else (text, False)
 

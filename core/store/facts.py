@@ -230,7 +230,6 @@ def folded(content: str) -> str:
 
 
 def insert(connection: Connection, fact: Fact) -> int:
-    """Writes a new fact with its names and index terms; returns its id."""
     values = _values(connection, fact)
     fact_id = rows.insert(connection, _INSERT, values)
     index_fact(connection, fact_id)
@@ -295,7 +294,6 @@ class Facts:
         return [list(map(_fact_of, group)) for _, group in groupby(found, lambda row: row["attribute"])]
 
     async def replaced(self, attribute: str, scopes: Scopes, limit: int = 10) -> list[Fact]:
-        """All that was ever said of one attribute, the latest first."""
         return [_fact_of(row) for row in await self._select(_REPLACED, scopes, limit, attribute=attribute)]
 
     async def judged_at(self, fact_ids: Sequence[int], scopes: Scopes) -> dict[int, datetime]:
@@ -477,7 +475,6 @@ def _values(connection: Connection, fact: Fact) -> dict[str, Any]:
 
 
 def _state(values: Mapping[str, Any]) -> dict[str, Any]:
-    """What is kept of a fact before and after a change, for undo."""
     return {name: values[name] for name in (*_PLAIN, *_MOMENTS)}
 
 

@@ -183,7 +183,6 @@ class Notes:
         return await self._read(SINCE, scopes, session=session_id, at=at)
 
     async def find(self, scopes: frozenset[Scope], number: int) -> NoteChange | None:
-        """The change with this id; None when it is not theirs or not there."""
         found = await self._read(f"{VISIBLE} AND notes.id = :id", scopes, id=rows.bounded(number))
         return found[0] if found else None
 
@@ -244,12 +243,10 @@ class Notes:
         return await self._database.write(work, epoch)
 
     async def waiting(self, scopes: frozenset[Scope]) -> list[PendingNote]:
-        """What waits in these scopes, oldest first."""
         found = await self._database.fetch_all(PENDING, {"scopes": scope_parameter(scopes)})
         return [_pending(row) for row in found]
 
     async def drop(self, note_id: int) -> None:
-        """Deletes what was decided."""
         await self._database.execute("DELETE FROM pending_notes WHERE id = :id", {"id": rows.bounded(note_id)})
 
 
@@ -265,7 +262,6 @@ def change_of(row: Row) -> NoteChange:
 
 
 def _with_message(row: Row) -> NoteChange:
-    """A row of `VISIBLE`."""
     if not row["text"]:
         return change_of(row)
     link_to = link(row["link_base"], row["platform_id"])

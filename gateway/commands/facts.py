@@ -124,7 +124,6 @@ class FactCommands:
         return Answer(text="\n".join(lines), buttons=tuple(_button(f"f{fact.id}", fact) for fact in found))
 
     async def find(self, text: str, context: CommandContext, limit: int) -> Sequence[Fact]:
-        """Facts about something, best first; without words the latest."""
         if not text:
             return await self._facts.page(context.scopes, 0, limit)
         question = Question.of(text, context.scopes, self._services.clock.now(), context.account)

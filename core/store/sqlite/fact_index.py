@@ -33,7 +33,6 @@ INSERT INTO fact_entities (entity_id, fact_id) VALUES (:entity, :fact) ON CONFLI
 
 
 def index_fact(connection: Connection, fact_id: int) -> None:
-    """Puts the terms of a fact, as its row stands, into the text index."""
     values: dict[str, object] = {"id": fact_id}
     values["terms"], values["hints"] = _terms(connection.execute(f"{_INDEXED} WHERE id = :id", values).fetchone())
     connection.execute("DELETE FROM facts_fts WHERE rowid = :id", values)
@@ -41,7 +40,6 @@ def index_fact(connection: Connection, fact_id: int) -> None:
 
 
 def keep_names(connection: Connection, fact_id: int, scope_id: int, names: Iterable[str]) -> None:
-    """Ties a fact to exactly these names."""
     connection.execute("DELETE FROM fact_entities WHERE fact_id = :fact", {"fact": fact_id})
     for shown in map(clean, names):
         if name := entity_key(shown):
