@@ -506,7 +506,7 @@ def _note_nth(when: When, found: re.Match[str], is_every: bool) -> bool:
 
 def _detail(phrase: Phrase, when: When, today: date) -> bool:
     """Which day of what repeats: ``every week on monday``, ``every month on the 3rd``, ``every year on 3 May``."""
-    if when.span is None or not when.is_plain_interval:
+    if when.span is None or not when.is_repeated or when.weekdays or when.month_days:
         return False
     is_led = bool(phrase.take("on", "on the", "the"))
     if when.span.months == 12 and (found := phrase.month_day()):

@@ -128,7 +128,8 @@ def _has_time(text: str, today: date) -> bool:
 def _leaves_time(when: When, text: str, today: date) -> bool:
     """Whether what is left over looks like a time ("every third day", "UTC"); where no hour was read, also what may be
     one in any language: "25 tea", "um 18 Uhr essen", "à 18h dîner"."""
-    may_be_hour = when.lacks_clock and any(_HOUR.fullmatch(word) for word in text.split()[:3])
+    has_hour = when.has_clock or when.span or not when.has_day
+    may_be_hour = not has_hour and any(_HOUR.fullmatch(word) for word in text.split()[:3])
     is_unread = pattern("leftover").search(" ".join(map(clean, text.split())))
     return may_be_hour or is_unread is not None or _has_time(text, today)
 

@@ -6,6 +6,7 @@ morning's hour is past. A guess that could be wrong makes it uncertain.
 
 from __future__ import annotations
 
+from calendar import monthrange
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
@@ -39,8 +40,8 @@ class Clock(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Schedule:
-    """When a job is due. Exactly one of: `cron` (five fields, wall time in `zone`), `every_s` seconds counted from
-    `start_at`, or one moment `at`. `zone` is an IANA name."""
+    """When a job is due: by `cron` (five fields, wall time in `zone`, an IANA name), every `every_s` seconds from
+    `start_at`, or at one moment `at`."""
 
     zone: str
     cron: str | None = None
@@ -51,8 +52,8 @@ class Schedule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """`text` is the line without the words of time; may be empty. `is_certain` False: the words allow another reading
-    (or another language was guessed), so the exact moment must be confirmed with the person."""
+    """`text` is the line without the words of time. Not `is_certain`: the words allow another reading, or another
+    language was guessed, so the person has to confirm it."""
 
     schedule: Schedule
     text: str
@@ -87,18 +88,8 @@ class When:
         return bool(self.day or self.weekdays or self.month_days or self.span or self.nth)
 
     @property
-    def is_plain_interval(self) -> bool:
-        """Whether it repeats, and on which day is not said yet."""
-        return self.is_repeated and self.span is not None and not (self.weekdays or self.month_days)
-
-    @property
     def has_clock(self) -> bool:
         return bool(self.clocks or self.part or self.moment)
-
-    @property
-    def lacks_clock(self) -> bool:
-        """Whether a day is named and no hour for it."""
-        return self.has_day and not (self.has_clock or self.span)
 
     def schedule(self, now: datetime, zone: str) -> Schedule:
         """The schedule seen from `now` (aware) by a clock in `zone`. Raises Refused."""
@@ -128,7 +119,7 @@ class When:
         return Clock(0 if self.part == "night" and hour == 12 else hour % 12 + 12, minute)
 
     def _plain_clock(self) -> tuple[int, int]:
-        """The clock of something that repeats: a bare hour before seven is taken for the afternoon, uncertain."""
+        """The clock of what repeats or comes in some days: a bare hour before seven may be of the afternoon."""
         hour, minute, is_bare = self._clock()
         is_early = is_bare and hour < 7
         self.is_certain = self.is_certain and not is_early
@@ -182,10 +173,8 @@ class When:
     def _after_span(self, span: Span, here: datetime) -> datetime:
         day = later(here.date(), span.months) + timedelta(days=span.days)
         if self.clocks or self.part:
-            hour, minute, is_bare = self._clock()
-            is_early = is_bare and hour < 7
-            self.is_certain = self.is_certain and not span.seconds and not is_early
-            return _future(wall(day, hour + 12 * is_early, minute, here), here)
+            self.is_certain = self.is_certain and not span.seconds
+            return _future(wall(day, *self._plain_clock(), here), here)
         moment = here if day == here.date() else wall(day, here.hour, here.minute, here, here.second)
         return _future(moment.astimezone(UTC) + timedelta(seconds=span.seconds), here)
 
@@ -193,7 +182,10 @@ class When:
         """A cron line, or the seconds between two times and the first of them."""
         months, days, seconds = self.span or Span()
         if seconds and not months:
-            return self._by_seconds(days * 86400 + seconds, here)
+            if (every_s := days * 86400 + seconds) < 60:
+                raise Refused("Once a minute is the shortest that can repeat. Write 'every minute' or longer.")
+            is_timed = bool(self.clocks or self.part)
+            return every_s, _first_start(here, *self._plain_clock()) if is_timed else here.astimezone(UTC)
         clock = self._plain_clock()
         if months or self.month_days or self.nth:
             return f"{self._times(*clock)} {self._month_fields(months or (12 if self.month else 1), here)}"
@@ -218,12 +210,6 @@ class When:
         self.is_certain = self.is_certain and not any(clock.is_bare and clock.hour < 7 for clock in self.clocks[1:])
         return f"{minute} {_joined({hour} | {clock.hour for clock in self.clocks[1:]})}"
 
-    def _by_seconds(self, every_s: int, here: datetime) -> tuple[int, datetime]:
-        if every_s < 60:
-            raise Refused("Once a minute is the shortest that can repeat. Write 'every minute' or longer.")
-        is_timed = bool(self.clocks or self.part)
-        return every_s, _first_start(here, *self._plain_clock()) if is_timed else here.astimezone(UTC)
-
     def _month_fields(self, months: int, here: datetime) -> str:
         """The three last fields of a cron line: days, months, weekdays."""
         if 12 % months:
@@ -233,15 +219,11 @@ class When:
         if self.nth is not None:
             weekday = "L" if self.nth < 0 else f"#{self.nth}"
             return f"* {named_months} {','.join(f'{(day + 1) % 7}{weekday}' for day in self.weekdays)}"
-        return f"{self._day_field(here)} {named_months} *"
-
-    def _day_field(self, here: datetime) -> str:
-        """Days of the month; the last one stands for one that not every month has."""
-        days = self.month_days
-        is_safe = bool(days) and (bool(self.month) or max(days) <= 28)
-        self.is_certain = self.is_certain and is_safe
-        is_short = self.month is None
-        return ",".join("L" if day < 0 or (day == 31 and is_short) else str(day) for day in sorted(days or (here.day,)))
+        # The last day of a month stands for one that not every month has.
+        days, is_short = self.month_days, self.month is None
+        self.is_certain = self.is_certain and bool(days) and (not is_short or max(days) <= 28)
+        fields = ["L" if day < 0 or (day == 31 and is_short) else str(day) for day in sorted(days or (here.day,))]
+        return f"{','.join(fields)} {named_months} *"
 
 
 def _future(moment: datetime, here: datetime) -> datetime:
@@ -278,10 +260,7 @@ def existing(naive: datetime, zone: tzinfo | None) -> datetime:
 def later(day: date, months: int) -> date:
     """The same day so many months later, or the last of a month that is too short."""
     year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
-    for last in range(day.day, 27, -1):
-        if (found := calendar_day(year, month + 1, last)) is not None:
-            return found
-    return date(year, month + 1, day.day)
+    return date(year, month + 1, min(day.day, monthrange(year, month + 1)[1]))
 
 
 def calendar_day(year: int, month: int, day: int) -> date | None:

@@ -13,7 +13,7 @@ from typing import Literal, get_args
 from core.dates.when import Reading
 from core.errors import Refused
 from core.ports import Clock
-from core.scheduling.schedule import describe, exact, next_after, parse, read_back
+from core.scheduling.schedule import describe, exact, next_after, parse
 from core.store.jobs import Job, Jobs
 from core.store.notes import QUESTION, PendingNote
 from core.types import Account, Address, ErasureEpoch, Scope
@@ -138,7 +138,7 @@ class Appointments:
         return f"{_DONE[action]}: {self.describe(job)}"
 
     def when(self, planned: Job | Reading) -> str:
-        return read_back(planned.schedule, self._zone, self._clock.now())
+        return describe(planned.schedule, self._zone, self._clock.now(), is_full=True)
 
     def schedule_of(self, job: Job) -> str:
         """What is planned, in words: ``every Monday at 08:30 (Europe/Lisbon)``."""

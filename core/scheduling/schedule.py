@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from cronsim import CronSim, CronSimError
 
 from core.dates import parsing
-from core.dates.grammar import MONTHS, WEEKDAYS
+from core.dates.grammar import WEEKDAYS
 from core.dates.when import EXAMPLES, Reading, Schedule, existing
 from core.errors import ConfigError, Refused
 
@@ -68,14 +68,10 @@ def _one(line: str, now: datetime, zone: ZoneInfo) -> Reading | None:
 
 
 def _ruled(line: str, now: datetime, zone: ZoneInfo) -> Reading | None:
-    return _cron(line, zone) or parsing.read(line, now, zone)
-
-
-def _cron(line: str, zone: ZoneInfo) -> Reading | None:
-    """A cron line of five fields at the front."""
+    """A cron line of five fields at the front, or what English rules read."""
     words = line.split(maxsplit=5)
     if not _is_cron(words[:5]):
-        return None
+        return parsing.read(line, now, zone)
     text = words[5] if len(words) > 5 else ""
     # A sixth field would be the seconds of another dialect, in front.
     is_five = not (text and _CRONLIKE.fullmatch(text.split(maxsplit=1)[0]))
@@ -110,9 +106,11 @@ def next_after(schedule: Schedule, after: datetime) -> datetime | None:
     try:
         if schedule.at is not None:
             return schedule.at.astimezone(UTC) if schedule.at > after else None
-        if schedule.cron is not None:
-            return _next_cron(schedule.cron, zone, after)
-        return _next_interval(schedule, zone, after)
+        if schedule.cron is None:
+            return _next_interval(schedule, zone, after)
+        # In an hour that clocks show twice, CronSim begins again with its first showing.
+        due = (moment.astimezone(UTC) for moment in CronSim(schedule.cron, after.astimezone(zone)))
+        return next((moment for moment in due if moment > after), None)
     except (OverflowError, StopIteration):
         return None
 
@@ -120,13 +118,13 @@ def next_after(schedule: Schedule, after: datetime) -> datetime | None:
 def latest(schedule: Schedule, first: datetime, now: datetime) -> datetime:
     """The last due time of those from `first` (itself one) until `now`: several that were missed are one run."""
     due = first
+    # Near the end first: a schedule of every minute may have missed a year.
     for days in (1 / 24, 1, 32, 367, 367 * 9):
         found = next_after(schedule, max(now - timedelta(days=days), first))
-        if found is not None and found <= now:
-            due = found
+        while found is not None and found <= now:
+            due, found = found, next_after(schedule, found)
+        if due > first:
             break
-    while (following := next_after(schedule, due)) is not None and following <= now:
-        due = following
     return due
 
 
@@ -144,41 +142,25 @@ def _next_interval(schedule: Schedule, zone: ZoneInfo, after: datetime) -> datet
     return moment
 
 
-def _next_cron(cron: str, zone: ZoneInfo, after: datetime) -> datetime | None:
-    # In an hour that clocks show twice, CronSim begins again with its first showing.
-    found = (moment.astimezone(UTC) for moment in CronSim(cron, after.astimezone(zone)))
-    return next((moment for moment in found if moment > after), None)
-
-
-def describe(schedule: Schedule, zone: str, now: datetime) -> str:
-    """The schedule in plain words: a moment as the clocks in `zone` show it, what recurs with the zone it follows."""
+def describe(schedule: Schedule, zone: str, now: datetime, *, is_full: bool = False) -> str:
+    """The schedule in plain words: a moment as the clocks in `zone` show it, what recurs with the zone it follows;
+    `is_full`: always with the zone and the next date."""
     if schedule.at is not None:
-        return _moment(schedule.at.astimezone(_zone_info(zone)), is_exact=abs(schedule.at - now) < timedelta(minutes=5))
-    own = _zone_info(schedule.zone)
+        local = schedule.at.astimezone(_zone_info(zone))
+        return _moment(local, is_exact=abs(schedule.at - now) < timedelta(minutes=5)) + f" ({zone})" * is_full
+    own, following = _zone_info(schedule.zone), next_after(schedule, now)
+    then = "" if following is None else f", next {_moment(following.astimezone(own))}"
     if schedule.cron is not None:
-        return f"{_cron_words(schedule.cron)} ({own.key})"
+        return f"{_cron_words(schedule.cron)}{then * is_full} ({own.key})"
     every_s = schedule.every_s or 60
-    if (following := next_after(schedule, now)) is None:
-        return f"{_every(every_s)}"
+    if following is None:
+        return _every(every_s)
     local = following.astimezone(own)
     if every_s % 86400:
         is_today = local.date() == now.astimezone(own).date()
-        then = f"at {local:%H:%M}" if is_today else _moment(local)
-        return f"{_every(every_s)}, next {then} ({own.key})"
+        return f"{_every(every_s)}{f', next at {local:%H:%M}' if is_today else then} ({own.key})"
     weekday = f" on {local:%A}" if every_s % 604800 == 0 else ""
-    return f"{_every(every_s)}{weekday} at {local:%H:%M}, next {_moment(local)} ({own.key})"
-
-
-def read_back(schedule: Schedule, zone: str, now: datetime) -> str:
-    """What `describe` says, always with the zone and the next date."""
-    words = describe(schedule, zone, now)
-    if schedule.at is not None:
-        return f"{words} ({zone})"
-    following = next_after(schedule, now) if schedule.cron is not None else None
-    if following is None:
-        return words
-    ending = f" ({schedule.zone})"
-    return f"{words.removesuffix(ending)}, next {_moment(following.astimezone(_zone_info(schedule.zone)))}{ending}"
+    return f"{_every(every_s)}{weekday} at {local:%H:%M}{then} ({own.key})"
 
 
 def exact(schedule: Schedule, zone: str) -> str:
@@ -200,7 +182,7 @@ def exact(schedule: Schedule, zone: str) -> str:
 
 
 def _every(seconds: int) -> str:
-    """``every day``, ``every 36 hours``, ``every 90 minutes``: in the largest unit that divides it."""
+    """``every day``, ``every 36 hours``: in the largest unit that divides it."""
     size, name = next((size, name) for size, name in _UNITS if seconds % size == 0)
     return f"every {name}" if seconds == size else f"every {seconds // size} {name}s"
 
@@ -219,8 +201,7 @@ def spell(seconds: float) -> str:
 
 def _moment(local: datetime, *, is_exact: bool = False) -> str:
     seconds = f":{local:%S}" if is_exact and local.second else ""
-    day = f"{WEEKDAYS[local.weekday()].title()} {local.day} {MONTHS[local.month - 1].title()} {local.year}"
-    return f"{day} at {local:%H:%M}{seconds}"
+    return f"{local:%A} {local.day} {local:%B %Y} at {local:%H:%M}{seconds}"
 
 
 def _cron_words(cron: str) -> str:
