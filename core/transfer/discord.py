@@ -14,30 +14,26 @@ from typing import Any, BinaryIO
 
 from core.errors import HistoryError
 from core.store.archive import Skipped, TransferRecord
-from core.transfer.files import ExportFiles
 from core.transfer.formats import SHAPELESS, Choices, Conversation, from_text, json_values, mapping, text_of
 from core.types import Address
 
 BROKEN = "channels whose messages are broken (from some place on)"
 
-_MESSAGES = re.compile(r"(?:^|/)c?\d{1,20}/messages\.json$")
-"""Folders above have names of the person's language, so only this much is looked at."""
+_FOLDER = re.compile(r"c?\d{1,20}")
+"""Of a channel. Folders above have names of the person's language."""
 
 
-def members(files: ExportFiles) -> list[str]:
-    """The files with messages; empty for what is no Discord data package."""
-    return [
-        name
-        for name, path in files.paths.items()
-        if _MESSAGES.search(name) and path.with_name("channel.json").is_file()
-    ]
+def is_channel(path: Path) -> bool:
+    """Whether a file has the messages of a channel in a Discord data package."""
+    is_named = path.name == "messages.json" and _FOLDER.fullmatch(path.parent.name) is not None
+    return is_named and path.with_name("channel.json").is_file()
 
 
-def read(stream: BinaryIO, files: ExportFiles, name: str, choices: Choices) -> Iterator[TransferRecord | Skipped]:
+def read(stream: BinaryIO, title: str, choices: Choices) -> Iterator[TransferRecord | Skipped]:
     """Everything in one channel, which is in memory whole, in the order of time."""
-    folder = files.paths[name].parent
+    folder = Path(stream.name).parent
     channel, labels = _json(folder / "channel.json"), _json(folder.parent / "index.json")
-    users = [_json(path) for path in files.paths.values() if path.name == "user.json"]
+    users = map(_json, folder.parent.parent.glob("*/user.json"))
     owner = next((str(one) for user in users if (one := user.get("global_name") or user.get("username"))), None)
     number = str(channel.get("id") or folder.name.lstrip("c"))
     conversation = Conversation(
@@ -48,7 +44,7 @@ def read(stream: BinaryIO, files: ExportFiles, name: str, choices: Choices) -> I
     )
     records = []
     try:
-        for _, row in json_values(stream, files.title_of(name), {"item"}):
+        for _, row in json_values(stream, title, {"item"}):
             record = _record(conversation, mapping(row), owner)
             if isinstance(record, TransferRecord):
                 records.append(record)

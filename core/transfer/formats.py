@@ -1,9 +1,8 @@
-"""What all formats share: how conversations become records, why something is left out, how JSON and times are read; and
-the format of our own, JSON lines.
+"""What all formats share, and the format of our own, JSON lines:
 
-    {"session": str, "parent": str?, "title": str?, "platform": str?, "chat": str?, "scope": str?,
-     "role": "user"|"assistant"|"tool", "sender": str?, "text": str, "at": ISO 8601 (naive = UTC), "id": str?,
-     "kind": "quote"?}
+{"session": str, "parent": str?, "title": str?, "platform": str?, "chat": str?, "scope": str?,
+ "role": "user"|"assistant"|"tool", "sender": str?, "text": str, "at": ISO 8601 (naive = UTC), "id": str?,
+ "kind": "quote"?}
 """
 
 from __future__ import annotations
@@ -101,7 +100,7 @@ def text_of(value: object) -> str:
 
 
 def from_seconds(value: object) -> datetime | None:
-    """Seconds since 1970 UTC, exact to the microsecond; None for what is no such number."""
+    """Seconds since 1970 UTC; None for what is no such number."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:

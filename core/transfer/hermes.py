@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from core.store.archive import Skipped, TransferRecord
 from core.store.engine import Connection
@@ -35,9 +35,9 @@ def inspect(path: Path, title: str) -> None:
         pass
 
 
-def read(path: Path, title: str, choices: Choices) -> Iterator[TransferRecord | Skipped]:
+def read(stream: BinaryIO, title: str, choices: Choices) -> Iterator[TransferRecord | Skipped]:
     """Every message, one in memory at a time; a session that continues another has it as its parent."""
-    with open_hermes(path, title) as store:
+    with open_hermes(Path(stream.name), title) as store:
         for session in map(dict, store.execute(_SESSIONS)):
             conversation = _conversation(session, choices)
             copies = _Copies(store, session)
@@ -79,7 +79,6 @@ def notes(store: Path) -> dict[str, list[str]]:
 
 
 def _is_hidden(session: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
-    """Whether Hermes does not show a message: undone, of a helper, the system's, a summary, what recall returned."""
     return (
         (row.get("active") == 0 and not row.get("compacted"))
         or session["source"] in _HELPERS
@@ -90,8 +89,7 @@ def _is_hidden(session: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
 
 
 class _Copies:
-    """Recognises what compression in place wrote again (`archive_and_compact`): what it archives stays in the table,
-    what it keeps is written anew, with its old time or that of the summary."""
+    """Recognises what compression in place (`archive_and_compact`) wrote again, with its old time or the summary's."""
 
     def __init__(self, store: Connection, session: Mapping[str, Any]) -> None:
         rows = store.execute(_MESSAGES, session)
@@ -99,7 +97,6 @@ class _Copies:
         self._archived: dict[int, set[object]] = {}
 
     def has(self, row: Mapping[str, Any]) -> bool:
-        """Whether the row repeats an archived one; rows come by id."""
         digest = hash((row["role"], row["content"]))
         times = self._archived.get(digest)
         is_copy = times is not None and (row["timestamp"] in times or row["timestamp"] in self._summarized)

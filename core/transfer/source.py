@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import contextlib
 import json
+import tempfile
+import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -14,7 +17,6 @@ from typing import BinaryIO
 from core.errors import HistoryError
 from core.store.archive import Skipped, TransferRecord
 from core.transfer import chatgpt, claude, discord, hermes, telegram
-from core.transfer.files import SQLITE, ExportFiles, open_files, readable
 from core.transfer.formats import BYTE_ORDER_MARK, Choices, json_events, read_lines
 
 KINDS = {
@@ -29,6 +31,8 @@ _READERS: dict[str, Callable[[BinaryIO, str, Choices], Iterator[TransferRecord |
     "telegram": telegram.read,
     "chatgpt": chatgpt.read,
     "claude": claude.read,
+    "discord": discord.read,
+    "hermes": hermes.read,
     "lines": read_lines,
 }
 _SHAPES = {
@@ -38,6 +42,9 @@ _SHAPES = {
     ("left_chats", "start_map"): "telegram",
 }
 """The kind of a JSON document by the first of these in it."""
+_SQLITE = b"SQLite format 3\0"
+_ZIPS = (b"PK\x03\x04", b"PK\x05\x06")
+"""How a zip archive begins, and an empty one."""
 _HEAD_BYTES = 4096
 _LINE_BYTES, _LINES, _ITEMS = 1 << 20, 20, 5
 _TAKEN = (
@@ -47,10 +54,9 @@ _TAKEN = (
 
 
 class Source:
-    """What is imported, from `Source.open`."""
+    """What is imported, from `Source.open`. `parts`: kind, path and title of each file."""
 
-    def __init__(self, files: ExportFiles, parts: list[tuple[str, str]], choices: Choices) -> None:
-        self._files = files
+    def __init__(self, parts: list[tuple[str, Path, str]], choices: Choices) -> None:
         self._parts = parts
         self._choices = choices
 
@@ -58,71 +64,111 @@ class Source:
     @contextlib.contextmanager
     def open(cls, path: Path, choices: Choices, title: str | None = None) -> Iterator[Source]:
         """Recognises what is at `path`, shown to people as `title`; raises HistoryError when it cannot be imported."""
-        with open_files(path, title or str(path)) as files:
-            parts = _recognised(files)
+        title = title or str(path)
+        with contextlib.ExitStack() as stack:
+            with _readable(title):
+                folder = path
+                if path.is_file() and _head(path)[: len(_ZIPS[0])] in _ZIPS:
+                    folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="mneme-import-")))
+                    _unpack(path, folder, title)
+                if folder.is_dir():
+                    paths = sorted(one for one in folder.rglob("*") if one.is_file())
+                    parts = _found({one: f"{one.relative_to(folder).as_posix()} in {title}" for one in paths})
+                elif kind := _kind(path, title, is_alone=True):
+                    parts = [(kind, path, title)]
+                else:
+                    parts = []
             if not parts:
-                raise HistoryError(f"{files.title} is nothing that can be imported. {_TAKEN}")
-            yield cls(files, parts, choices)
+                raise HistoryError(f"{title} is nothing that can be imported. {_TAKEN}")
+            yield cls(parts, choices)
 
     @property
     def kinds(self) -> tuple[str, ...]:
         """The keys of KINDS that were recognised."""
-        return tuple(dict.fromkeys(kind for kind, _ in self._parts))
+        return tuple(dict.fromkeys(kind for kind, _, _ in self._parts))
 
     def records(self) -> Iterator[TransferRecord | Skipped | None]:
         """Everything, file by file; None for a blank line. Raises HistoryError at the place where a file is broken."""
-        for kind, name in self._parts:
-            path, title = self._files.paths[name], self._files.title_of(name)
-            with readable(title), path.open("rb") as stream:
-                if kind == "hermes":
-                    yield from hermes.read(path, title, self._choices)
-                elif kind == "discord":
-                    yield from discord.read(stream, self._files, name, self._choices)
-                else:
-                    yield from _READERS[kind](stream, title, self._choices)
+        for kind, path, title in self._parts:
+            with _readable(title), path.open("rb") as stream:
+                yield from _READERS[kind](stream, title, self._choices)
 
     def notes(self) -> dict[str, list[str]]:
         """The notes beside it, by target ("memory", "user"); they are no records."""
-        stores = [self._files.paths[name] for kind, name in self._parts if kind == "hermes"]
+        stores = [path for kind, path, _ in self._parts if kind == "hermes"]
         return next((found for store in stores if (found := hermes.notes(store))), {})
 
 
-def _recognised(files: ExportFiles) -> list[tuple[str, str]]:
-    """Files with their kinds. Raises HistoryError for a broken one only where nothing else is found."""
-    if names := discord.members(files):
-        return [("discord", name) for name in names]
-    parts: list[tuple[str, str]] = []
+@contextlib.contextmanager
+def _readable(title: str) -> Iterator[None]:
+    """Turns what is wrong with a file into a HistoryError that names it."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise HistoryError(f"{title} cannot be read: there is no such file.") from error
+    except OSError as error:
+        raise HistoryError(f"{title} cannot be read: {error.strerror or error}.") from error
+
+
+def _head(path: Path) -> bytes:
+    with path.open("rb") as stream:
+        return stream.read(_HEAD_BYTES)
+
+
+def _unpack(path: Path, folder: Path, title: str) -> None:
+    """Unpacks texts and databases; pictures, sound and video stay where they are."""
+    name = title
+    try:
+        with zipfile.ZipFile(path) as archive:
+            for member in archive.infolist():
+                name = f"{member.filename} in {title}"
+                with archive.open(member) as stream:
+                    head = stream.read(len(_SQLITE))
+                if head == _SQLITE or b"\0" not in head:
+                    archive.extract(member, folder)
+    except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+        raise HistoryError(f"{name} is damaged: get the archive anew.") from error
+    except (RuntimeError, NotImplementedError) as error:
+        # What zipfile says of a password, and of a compression that it does not know.
+        raise HistoryError(f"{name} cannot be unpacked here ({error}). Unpack it and import the folder.") from error
+
+
+def _found(titles: dict[Path, str]) -> list[tuple[str, Path, str]]:
+    """Those that can be imported. Raises HistoryError for a broken one only where nothing else is found."""
+    if channels := [path for path in titles if discord.is_channel(path)]:
+        return [("discord", path, titles[path]) for path in channels]
+    parts: list[tuple[str, Path, str]] = []
     broken: HistoryError | None = None
-    for name in files.paths:
+    for path, title in titles.items():
         try:
-            kind = _kind(files, name)
+            kind = _kind(path, title)
         except HistoryError as error:
             broken = broken or error
         else:
-            parts += [(kind, name)] if kind else []
+            parts += [(kind, path, title)] if kind else []
     if broken is not None and not parts:
         raise broken
     return parts
 
 
-def _kind(files: ExportFiles, name: str) -> str | None:
-    path, title = files.paths[name], files.title_of(name)
-    with readable(title), path.open("rb") as stream:
-        head = stream.read(_HEAD_BYTES)
-        if head.startswith(SQLITE):
-            hermes.inspect(path, title)
-            return "hermes"
-        if b"\0" in head:
-            return None
-        stream.seek(0)
+def _kind(path: Path, title: str, *, is_alone: bool = False) -> str | None:
+    """None for what is no history; where that is all there is, a text of a person's raises HistoryError."""
+    head = _head(path)
+    if is_alone and not head:
+        raise HistoryError(f"{title} is empty.")
+    if head.startswith(_SQLITE):
+        hermes.inspect(path, title)
+        return "hermes"
+    if b"\0" in head:
+        return None
+    with path.open("rb") as stream:
         if _has_lines(stream):
             return "lines"
         start = head.removeprefix(BYTE_ORDER_MARK).lstrip()[:1]
         if start in (b"{", b"["):
             stream.seek(0)
             return _document_kind(stream, title)
-    if not files.is_single or not start:
-        # In a folder or an archive a text is just another file.
+    if not is_alone or not start:
         return None
     if start == b"<":
         raise HistoryError(
@@ -145,13 +191,12 @@ def _document_kind(stream: BinaryIO, title: str) -> str | None:
     """The kind of a JSON document by its first items; None for an unknown one."""
     items, has_id = 0, False
     for place, event, _ in json_events(stream, title):
-        if place == "item" and event not in ("map_key", "end_map", "end_array"):
-            items += 1
-            if items > _ITEMS:
-                return None
         if kind := _SHAPES.get((place, event)):
             return kind
+        items += place == "item" and event not in ("map_key", "end_map", "end_array")
         has_id = has_id or place == "id"
         if has_id and (place, event) == ("messages", "start_array"):
             return "telegram"
+        if items > _ITEMS:
+            return None
     return None

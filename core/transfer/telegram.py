@@ -1,7 +1,6 @@
-"""Telegram Desktop's export in JSON (`result.json`), of one chat or of the whole account.
+"""Telegram Desktop's export in JSON (`result.json`), of one chat or of the whole account; each chat is one session.
 
-The format: https://core.telegram.org/import-export and export_output_json.cpp of Telegram Desktop. A chat becomes one
-session at the chat's own address. The bot of a chat with a bot, and whoever was named as one, is the assistant.
+The format: https://core.telegram.org/import-export and export_output_json.cpp of Telegram Desktop.
 """
 
 from __future__ import annotations
@@ -33,18 +32,10 @@ _DELETED = "Deleted account"
 _TITLES = {"saved_messages": "Saved Messages", "replies": "Replies", "personal_chat": _DELETED}
 _CHANNELS = ("private_supergroup", "public_supergroup", "private_channel", "public_channel")
 _CHANNEL_OFFSET = 1_000_000_000_000
-_MEDIA = {
-    "sticker": "sticker",
-    "video_message": "video message",
-    "voice_message": "voice message",
-    "animation": "animation",
-    "video_file": "video",
-    "audio_file": "audio",
-}
 
 
 def read(stream: BinaryIO, title: str, choices: Choices) -> Iterator[TransferRecord | Skipped]:
-    """Everything in the file, one message in memory at a time; `title` names it in errors."""
+    """Everything in the file, one message in memory at a time. The bot of a chat with one is the assistant."""
     places = {f"{chat}{key}" for chat in _CHATS for key in (*_HEAD, "messages.item")}
     starts = [chat.rstrip(".") for chat in _CHATS]
     head: dict[str, Any] = {}
@@ -130,7 +121,8 @@ def _attached(message: dict[str, Any]) -> list[str]:
 def _document(message: dict[str, Any]) -> dict[str, str]:
     if "file" not in message and "media_type" not in message:
         return {}
-    kind = _MEDIA.get(str(message.get("media_type")), "file")
+    # ``voice_message``, ``video_file``
+    kind = str(message.get("media_type") or "file").removesuffix("_file").replace("_", " ")
     name = str(message.get("file_name") or _file_name(message.get("file")))
     if kind == "sticker":
         name = str(message.get("sticker_emoji") or name)

@@ -50,7 +50,7 @@ def test_the_messages_alone_other_names_and_an_archive_are_known_too(folder: Pat
     assert [line.text for line in taken_from(archive)[0]] == wanted
     alone = taken_from(folder / "messages")[0]
     assert [line.text for line in alone] == wanted
-    assert {line.sender for line in alone} == {None}
+    assert {line.sender for line in alone} == {"Tom"}
     (folder / "messages").rename(folder / "Nachrichten")
     assert [line.text for line in taken_from(folder)[0]] == wanted
 

@@ -174,8 +174,8 @@ async def test_other_databases_are_told_apart(tmp_path: Path, database: Database
         connection.execute("CREATE TABLE songs (id INTEGER)")
     with pytest.raises(HistoryError, match="not of Hermes"):
         taken_from(tmp_path / "other.db")
-    with pytest.raises(HistoryError, match="mneme export"):
-        sorted_out(hermes.read(database.path, "state.db", Choices()))
+    with pytest.raises(HistoryError, match="mneme export"), database.path.open("rb") as stream:
+        sorted_out(hermes.read(stream, "state.db", Choices()))
 
 
 async def test_another_database_is_refused_before_it_is_called_hermes(tmp_path: Path, database: Database) -> None:
