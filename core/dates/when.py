@@ -219,11 +219,13 @@ class When:
         if self.nth is not None:
             weekday = "L" if self.nth < 0 else f"#{self.nth}"
             return f"* {named_months} {','.join(f'{(day + 1) % 7}{weekday}' for day in self.weekdays)}"
-        # The last day of a month stands for one that not every month has.
+        return f"{self._day_field(here)} {named_months} *"
+
+    def _day_field(self, here: datetime) -> str:
+        """Days of the month; the last one stands for one that not every month has."""
         days, is_short = self.month_days, self.month is None
         self.is_certain = self.is_certain and bool(days) and (not is_short or max(days) <= 28)
-        fields = ["L" if day < 0 or (day == 31 and is_short) else str(day) for day in sorted(days or (here.day,))]
-        return f"{','.join(fields)} {named_months} *"
+        return ",".join("L" if day < 0 or (day == 31 and is_short) else str(day) for day in sorted(days or (here.day,)))
 
 
 def _future(moment: datetime, here: datetime) -> datetime:
