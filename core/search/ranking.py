@@ -73,7 +73,8 @@ class _Asked(NamedTuple):
 
     idf: dict[str, float]
     worth: dict[str, tuple[tuple[str, float], ...]]
-    pairs: dict[frozenset[str], float]
+    pairs: dict[tuple[str, str], tuple[int, float]]
+    """In both orders: the number of the pair, and its weight."""
     names: frozenset[str]
 
 
@@ -145,26 +146,31 @@ def _worth(terms: Iterable[str], words: Iterable[str]) -> dict[str, tuple[tuple[
 def _asked(idf: Mapping[str, float], everything: Sequence[CandidateMessage]) -> _Asked:
     names = frozenset(term for name in {one.name for one in everything} for term in name if term in idf)
     weighed = {term: weight * NAMED if term in names else weight for term, weight in idf.items()}
-    pairs = {frozenset(pair): idf[pair[0]] + idf[pair[1]] for pair in pairwise(idf)}
-    whole = sum(pairs.values()) or 1.0
+    whole = sum(idf[one] + idf[other] for one, other in pairwise(idf)) or 1.0
+    pairs: dict[tuple[str, str], tuple[int, float]] = {}
+    for number, (one, other) in enumerate(pairwise(idf)):
+        pairs[one, other] = pairs[other, one] = number, (idf[one] + idf[other]) / whole
     worth = _worth(idf, set[str]().union(*(one.terms for one in everything)))
-    return _Asked(weighed, worth, {pair: weight / whole for pair, weight in pairs.items()}, names)
+    return _Asked(weighed, worth, pairs, names)
 
 
 def _overlap(one: CandidateMessage, asked: _Asked) -> _Overlap:
     counts: dict[str, float] = {}
-    near: set[frozenset[str]] = set()
-    worth = asked.worth
-    if not worth.keys().isdisjoint(one.terms):
-        places: list[tuple[int, str]] = []
-        for place, word in enumerate(one.terms):
-            for term, share in worth.get(word, ()):
-                counts[term] = counts.get(term, 0.0) + share
-                if share == 1.0:
-                    near.update(frozenset((term, other)) for before, other in places if place - before <= NEAR_TERMS)
-                    places = [*places[1 - NEAR_TERMS :], (place, term)]
+    near: dict[int, float] = {}
+    worth, pairs = asked.worth, asked.pairs
+    places: list[tuple[int, str]] = []
+    for place, word in [(place, word) for place, word in enumerate(one.terms) if word in worth]:
+        for term, share in worth[word]:
+            counts[term] = counts.get(term, 0.0) + share
+            if share == 1.0:
+                near.update(
+                    pairs[other, term]
+                    for before, other in places
+                    if (other, term) in pairs and place - before <= NEAR_TERMS
+                )
+                places = [*places[1 - NEAR_TERMS :], (place, term)]
     _count(counts, one.name, asked.idf, 1)
-    return _Overlap(counts, sum(asked.pairs.get(pair, 0.0) for pair in near))
+    return _Overlap(counts, math.fsum(near.values()))
 
 
 def _chunks(
@@ -199,21 +205,26 @@ def _message_scores(
     counts: list[dict[str, float]] = [{} for _ in candidates]
     lengths = [0.0] * len(candidates)
     for index, one in enumerate(candidates):
-        bag = dict(overlaps[index].counts)
-        _count(bag, one.day, idf, DAY_WEIGHT)
+        bag = overlaps[index].counts
+        if not idf.keys().isdisjoint(one.day):
+            bag = dict(bag)
+            _count(bag, one.day, idf, DAY_WEIGHT)
         for offset, weight in OFFSETS:
             other = index + offset
             if 0 <= other < len(candidates) and (offset == 0 or _is_near(one, candidates[other])):
                 lengths[other] += weight * len(one.terms)
                 lent = weight * ASKED if one.is_question and offset > 0 else weight
+                found = counts[other]
                 for term, count in bag.items():
-                    counts[other][term] = counts[other].get(term, 0.0) + lent * count
-    return [
-        _bm25(found, length / window, idf, K1)
-        * (sum(idf[term] * min(1.0, count) for term, count in found.items()) / total) ** COVERAGE
-        * (1 + NEAR * its.near)
-        for found, length, its in zip(counts, lengths, overlaps, strict=True)
-    ]
+                    found[term] = found.get(term, 0.0) + lent * count
+    scores = []
+    for one, found, length, its in zip(candidates, counts, lengths, overlaps, strict=True):
+        score = 0.0
+        if found and one.is_wanted:
+            covered = sum([idf[term] * min(1.0, count) for term, count in found.items()]) / total
+            score = _bm25(found, length / window, idf, K1) * covered**COVERAGE * (1 + NEAR * its.near)
+        scores.append(score)
+    return scores
 
 
 def _is_near(one: CandidateMessage, other: CandidateMessage) -> bool:
@@ -228,7 +239,7 @@ def _count(counts: dict[str, float], terms: Iterable[str], idf: Mapping[str, flo
 
 def _bm25(counts: Mapping[str, float], relative_length: float, idf: Mapping[str, float], k1: float) -> float:
     norm = k1 * (1 - B + B * relative_length)
-    return sum(idf[term] * count * (k1 + 1) / (count + norm) for term, count in counts.items() if count)
+    return sum([idf[term] * count * (k1 + 1) / (count + norm) for term, count in counts.items()])
 
 
 def _adjusted(score: float, one: CandidateMessage, asked: _Asked, moments: frozenset[str]) -> float:

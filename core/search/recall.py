@@ -180,7 +180,8 @@ def _discovered(connection: Connection, query: SearchQuery, may_wait: bool) -> S
         return None
     plan, is_asked = parse(query.text), is_question(query.text)
     index, passages = TextIndex(connection, query), Passages(connection, query)
-    if not is_asked and (typed := _enough(index.find(plan), query)):
+    # What somebody says is seldom said again word for word.
+    if not (is_asked or query.is_turn) and (typed := _enough(index.find(plan), query)):
         return results.discovery(passages, query, typed, plan.terms)
     if may_wait and chunk_index.is_behind(connection, text_index.TAIL_MESSAGES):
         return None

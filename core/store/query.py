@@ -87,6 +87,11 @@ class SearchQuery:
     is_expanded: bool = False
     payer: Payer = NOBODY
 
+    @property
+    def is_turn(self) -> bool:
+        """Whether it is made of what somebody says to the model."""
+        return self.is_prose and self.hidden is not None
+
 
 class Hit(NamedTuple):
     """One matching message; higher `rank` is better. In `snippet` the match stands between ``>>>`` and ``<<<``."""

@@ -39,7 +39,8 @@ NEWEST: Mapping[Route, int] = {"words": 4_000, "trigram": 300, "pairs": 300}
 enough: to rank all is what costs. A word of a script without spaces is common sooner."""
 SESSIONS_LOOKED_AT = 1_000
 """Where there are no words, the latest messages are looked for in so many sessions."""
-CHUNKS_READ = 40
+CHUNKS_READ, CHUNKS_FOR_A_TURN = 40, 10
+"""Few passages are wanted for a turn: 78.4 / 93.8 at hit@1 / hit@5 of LoCoMo, with 40 chunks 78.2 / 94.1."""
 RANKED_CHUNKS = 3_000
 LINEAGES_READ = 12
 TAIL_MESSAGES = 256
@@ -161,23 +162,26 @@ class TextIndex:
             expression = f"({expression}) AND ({expression} OR {also})"
         chosen: list[int] = []
         parts: dict[int, int] = {}
+        read = CHUNKS_FOR_A_TURN if self._query.is_turn else CHUNKS_READ
         ranked = self.best_chunks(expression, sum(leading.values()))
-        for place, (chunk_id, root) in enumerate(islice(ranked, (part + 1) * CHUNKS_READ)):
-            if parts.setdefault(root, max(len(parts) // LINEAGES_READ, place // CHUNKS_READ)) == part:
+        for place, (chunk_id, root) in enumerate(islice(ranked, (part + 1) * read)):
+            if parts.setdefault(root, max(len(parts) // LINEAGES_READ, place // read)) == part:
                 chosen.append(chunk_id)
         lineages: dict[int, dict[int, CandidateMessage]] = {}
         rows = [*self._of_chunks(chosen), *(self._tail() if part == 0 else ())]
+        wanted = {row[2] for row in rows if row[7]}
         for message_id, session_id, root, place, text, sender_name, created_at, is_wanted in rows:
-            lineages.setdefault(root, {})[message_id] = CandidateMessage(
-                message_id=message_id,
-                session_id=session_id,
-                chunk=place,
-                terms=terms_of(text),
-                name=name_terms(sender_name or ""),
-                day=day_of(created_at),
-                is_question=is_question(text),
-                is_wanted=bool(is_wanted),
-            )
+            if root in wanted:
+                lineages.setdefault(root, {})[message_id] = CandidateMessage(
+                    message_id,
+                    session_id,
+                    place,
+                    terms_of(text),
+                    name_terms(sender_name or ""),
+                    day_of(created_at),
+                    is_question(text),
+                    bool(is_wanted),
+                )
         return {root: sorted(found.values()) for root, found in lineages.items()}
 
     def best_chunks(self, expression: str, found: int, most: int = RANKED_CHUNKS) -> Iterator[tuple[int, int]]:
