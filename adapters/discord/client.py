@@ -100,10 +100,11 @@ class DiscordClient(discord.Client):
         """Events leave here and now, in their order. A message is copied, because the library changes its own in place
         when an edit comes, perhaps before anybody has read it."""
         match event:
-            case "ready" | "resumed":
+            case "connect" | "resumed":
+                # With READY; the event "ready" comes seconds later, when all guilds are known.
                 self._proven = self.ws
                 self.is_identified = True
-                if event == "ready":
+                if event == "connect":
                     self._events.catch_up()
             case "disconnect":
                 # The library tries again by itself, and tells of the error to nobody but its log.

@@ -11,6 +11,7 @@ import json
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakValueDictionary
 
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from core.store.inbox import Inbox
 
 T = TypeVar("T")
+_Reader = Callable[[DiscordChannel], Inbound | None]
 
 TRIES = 3
 REST_S = 1.0
@@ -75,6 +77,8 @@ class DiscordEvents:
         self._locks: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
         self._channels: dict[int, DiscordChannel] = {}
         self._is_full = False
+        self._is_ready = asyncio.Event()
+        self._is_ready.set()
 
     def begin(self, sink: Sink, commands: Sequence[CommandSpec]) -> None:
         self._sink = sink
@@ -99,7 +103,9 @@ class DiscordEvents:
         return StreamedReply(DiscordMessages(self, address, reply_to))
 
     def catch_up(self) -> None:
-        """Takes in what was said in known channels while there was no connection, or no room."""
+        """Takes in what was said in known channels while there was no connection, or no room; until it is known what
+        that is, nothing newer is taken."""
+        self._is_ready.clear()
         self.start(self._catch_up())
 
     def set_aside(self, raw: Any, error: Exception) -> None:
@@ -107,8 +113,7 @@ class DiscordEvents:
         self.start(self._set_aside(raw, repr(error)))
 
     def message(self, message: discord.Message, raw: Any) -> None:
-        bot, specs = _bot(message), self._specs
-        self._start_taking(message.channel.id, message, raw, lambda channel: from_message(message, channel, bot, specs))
+        self._start_taking(message.channel.id, message, raw, self._reader(message))
 
     def edit(self, event: discord.RawMessageUpdateEvent, raw: Any) -> None:
         after, before, bot = event.message, event.cached_message, _bot(event.message)
@@ -140,46 +145,54 @@ class DiscordEvents:
 
     async def _catch_up(self) -> None:
         last_seen = await self._insist(lambda: self._inbox.last_seen(PLATFORM))
-        self._is_full = False
         oldest = discord.utils.time_snowflake(self._clock.now() - CAUGHT_UP_FOR)
         known_since = discord.utils.time_snowflake(self._clock.now() - CHANNELS_KNOWN_FOR)
-        seen = [(int(last_id), address.thread_id or address.chat_id) for address, last_id in last_seen.items()]
+        seen = [(int(last_id), int(address.thread_id or address.chat_id)) for address, last_id in last_seen.items()]
         for last_id, channel_id in sorted(seen, reverse=True)[:CAUGHT_UP_CHANNELS]:
-            if last_id < known_since:
-                break
-            after = discord.Object(max(last_id, oldest))
+            if last_id > known_since:
+                self.start(self._catch_up_in(channel_id, max(last_id, oldest)))
+        self._is_full = False
+        self._is_ready.set()
+
+    async def _catch_up_in(self, channel_id: int, last_id: int) -> None:
+        """What comes meanwhile in that channel waits behind what was missed."""
+        async with self._ordered(channel_id):
             try:
                 client = await self.client()
-                channel = client.get_channel(int(channel_id)) or await client.fetch_channel(int(channel_id))
+                channel = client.get_channel(channel_id) or await client.fetch_channel(channel_id)
                 if not isinstance(channel, discord.abc.Messageable):
-                    continue
+                    return
+                after = discord.Object(last_id)
                 newest = channel.history(limit=CAUGHT_UP_MESSAGES, after=after, oldest_first=False)
-                for message in reversed([message async for message in newest]):
-                    raw = {"id": str(message.id), "channel_id": channel_id, "content": message.content}
-                    self.message(message, raw)
+                missed = [message async for message in newest if message.author.id != _bot(message).id]
             except (MnemeError, *UNREACHABLE, *UNREADABLE) as error:
-                log.warning("What was missed in channel %s of Discord cannot be looked up: %s", channel_id, error)
+                log.warning("What was missed in channel %d of Discord cannot be looked up: %s", channel_id, error)
+                return
+            for message in reversed(missed):
+                raw = {"id": str(message.id), "channel_id": str(channel_id), "content": message.content}
+                if (sink := self._sink) is not None:
+                    admit = partial(self._admit, sink, channel_id, message.channel, self._reader(message))
+                    entry_id = await self._admitted(raw, admit)
+                    if entry_id is not None:
+                        self.start(sink.serve(entry_id))
 
-    def _start_taking(
-        self,
-        channel_id: int,
-        message: discord.Message | None,
-        raw: Any,
-        read: Callable[[DiscordChannel], Inbound | None],
-    ) -> None:
+    def _start_taking(self, channel_id: int, message: discord.Message | None, raw: Any, read: _Reader) -> None:
         sink, known = self._sink, message.channel if message else None
         if sink is None or (message is not None and message.author.id == _bot(message).id) or not self._has_room():
             return
+        self.start(self._take(sink, channel_id, raw, partial(self._admit, sink, channel_id, known, read)))
 
-        async def admit() -> int | None:
-            channel = await self.locate(channel_id, known)
-            inbound = read(channel) if channel is not None else None
-            if inbound is None:
-                return None
-            quoted = inbound.message_id if inbound.kind == "message" and not inbound.is_direct else None
-            return await sink.admit(inbound, self.reply(inbound.address, quoted))
+    async def _admit(self, sink: Sink, channel_id: int, known: object, read: _Reader) -> int | None:
+        channel = await self.locate(channel_id, known)
+        inbound = read(channel) if channel is not None else None
+        if inbound is None:
+            return None
+        quoted = inbound.message_id if inbound.kind == "message" and not inbound.is_direct else None
+        return await sink.admit(inbound, self.reply(inbound.address, quoted))
 
-        self.start(self._take(sink, channel_id, raw, admit))
+    def _reader(self, message: discord.Message) -> _Reader:
+        bot, specs = _bot(message), self._specs
+        return lambda channel: from_message(message, channel, bot, specs)
 
     async def _take_interaction(self, sink: Sink, interaction: discord.Interaction[discord.Client], raw: Any) -> None:
         # What a button gives is for who pressed it; a command says so itself, an unknown one tells nobody else.
@@ -208,11 +221,15 @@ class DiscordEvents:
         await messages.dismiss()
 
     async def _take(self, sink: Sink, channel_id: int, raw: Any, admit: Callable[[], Awaitable[int | None]]) -> None:
-        """Locks are fair and tasks start in the order of their events, so each channel's events are admitted in it."""
-        async with self._locks.setdefault(channel_id, asyncio.Lock()):
+        await self._is_ready.wait()
+        async with self._ordered(channel_id):
             entry_id = await self._admitted(raw, admit)
         if entry_id is not None:
             await sink.serve(entry_id)
+
+    def _ordered(self, channel_id: int) -> asyncio.Lock:
+        """Locks are fair and tasks start in the order of their events, so each channel's events are admitted in it."""
+        return self._locks.setdefault(channel_id, asyncio.Lock())
 
     async def _admitted(self, raw: Any, admit: Callable[[], Awaitable[int | None]]) -> int | None:
         """The one place where an event may fail: after its last try it is set aside, and those behind it go on."""

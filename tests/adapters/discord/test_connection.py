@@ -330,3 +330,18 @@ async def test_one_process_listens_with_a_token(api: DiscordApi, inbox: Inbox) -
     await first.close()
     await second.open()
     await second.close()
+
+
+async def test_what_is_said_after_an_outage_stands_behind_what_was_missed(
+    api: DiscordApi, router: FakeRouter, inbox: Inbox
+) -> None:
+    ana = api.user("Ana")
+    channel = api.dm(ana)
+    await see(inbox, channel, await api.user_says(channel, "before", ana, is_told=False))
+    for text in ("one", "two", "three"):
+        await api.user_says(channel, text, ana, is_told=False)
+    api.rest.fail("GET", f"/channels/{channel}/messages", 429, retry_after=0.2)
+    async with listening(make(api, inbox), router, api):
+        await api.user_says(channel, "four", ana)
+        await api.wait_for(lambda: len(router.served) >= 4)
+        assert [inbound.text for inbound in router.seen][:4] == ["one", "two", "three", "four"]
