@@ -7,7 +7,6 @@ Decides nothing about who is served; that is the router's part.
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from core.store.inbox import Inbox
 
 API_URL = "https://discord.com"
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
 API_PATH = "/api/v10"
 PAUSE_S = 4.0
 PAUSE_MOST_S = 300.0
@@ -229,26 +229,15 @@ async def _ended(connection: asyncio.Task[None]) -> None:
 
 
 def redirect(api_url: str | None, gateway_url: str | None) -> None:
-    """Points the library at a loopback server: it knows its addresses as attributes of two classes only."""
-    api_url = _loopback(api_url, "MNEME_DISCORD_API_URL", ("https", "http"))
-    gateway_url = _loopback(gateway_url, "MNEME_DISCORD_GATEWAY_URL", ("wss", "ws"))
-    if api_url is not None:
-        discord.http.Route.BASE = api_url + ("" if urlsplit(api_url).path else API_PATH)
-    if gateway_url is not None:
-        discord.gateway.DiscordWebSocket.DEFAULT_GATEWAY = yarl.URL(gateway_url + "/")
-
-
-def _loopback(url: str | None, name: str, schemes: tuple[str, str]) -> str | None:
-    """Without a slash at its end. Raises ConfigError where the token would leave this machine unencrypted."""
-    if not url:
-        return None
-    parts = urlsplit(url)
-    secure, plain = schemes
-    host = parts.hostname or ""
-    try:
-        is_loopback = host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        is_loopback = False
-    if not host or not (parts.scheme == secure or (parts.scheme == plain and is_loopback)):
-        raise ConfigError(f"{name}: {url!r} must begin with {secure}://, or with {plain}:// on this machine itself.")
-    return url.rstrip("/")
+    """Points the library at other servers: it knows its addresses as attributes of two classes only. Raises ConfigError
+    where the token would leave this machine unencrypted."""
+    for name, url in (("MNEME_DISCORD_API_URL", api_url), ("MNEME_DISCORD_GATEWAY_URL", gateway_url)):
+        parts = urlsplit(url or API_URL)
+        is_plain = parts.scheme in ("http", "ws") and parts.hostname in LOOPBACK
+        if not (is_plain or (parts.scheme in ("https", "wss") and parts.hostname)):
+            raise ConfigError(f"{name}: {url!r} must begin with https:// or wss://, but on this machine itself.")
+    if api_url:
+        root = api_url.rstrip("/")
+        discord.http.Route.BASE = root + ("" if urlsplit(root).path else API_PATH)
+    if gateway_url:
+        discord.gateway.DiscordWebSocket.DEFAULT_GATEWAY = yarl.URL(gateway_url)

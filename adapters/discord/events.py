@@ -23,11 +23,10 @@ from adapters.discord.normalize import (
     PLATFORM,
     DiscordChannel,
     channel_of,
-    from_command,
     from_delete,
     from_edit,
+    from_interaction,
     from_message,
-    from_press,
 )
 from adapters.streaming import StreamedReply
 from core.errors import MnemeError, StoreError
@@ -206,11 +205,7 @@ class DiscordEvents:
             channel = await self.locate(interaction.channel_id or 0, interaction.channel, user_id)
             if channel is None:
                 return None
-            if interaction.type is discord.InteractionType.component:
-                inbound = from_press(interaction, channel)
-            else:
-                inbound = from_command(interaction, channel, self._specs)
-            return await sink.admit(inbound, StreamedReply(messages))
+            return await sink.admit(from_interaction(interaction, channel, self._specs), StreamedReply(messages))
 
         loop = asyncio.get_running_loop()
         deferral = loop.call_later(self.defer_after_s, lambda: self.start(messages.defer()))

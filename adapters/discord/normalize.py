@@ -95,40 +95,30 @@ def from_delete(message_id: int, before: discord.Message | None, channel: Discor
     return _inbound(channel, kind="delete", sender=sender, text="", message_id=str(message_id), sent_at=now)
 
 
-def from_command(
+def from_interaction(
     interaction: discord.Interaction[discord.Client], channel: DiscordChannel, specs: Mapping[str, CommandSpec]
 ) -> Inbound:
-    """A called application command. Its arguments are the line a person would have typed, or the chosen message."""
+    """A called application command, whose arguments are the line a person would have typed, or the chosen message; or a
+    pressed button, whose `text` is the id that it was given."""
     data = dict(interaction.data or {})
-    name, target_id = str(data["name"]), None
-    if (spec := commands.chosen(data, specs)) is not None:
-        name = spec.name
-        arguments, target_id = commands.said(data, str(interaction.user.id))
-    else:
-        arguments = commands.joined(data.get("options"), specs.get(name))
+    command, reply_to = None, str(interaction.message.id) if interaction.message is not None else None
+    if interaction.type is not discord.InteractionType.component:
+        name = str(data["name"])
+        if (spec := commands.chosen(data, specs)) is not None:
+            name = spec.name
+            arguments, reply_to = commands.said(data, str(interaction.user.id))
+        else:
+            arguments = commands.joined(data.get("options"), specs.get(name))
+        command = Command(name=name, arguments=arguments)
     return _inbound(
         channel,
-        kind="message",
+        kind="action" if command is None else "message",
         sender=_user(interaction.user),
-        text=f"/{name} {arguments}".rstrip(),
+        text=str(data["custom_id"]) if command is None else f"/{command.name} {command.arguments}".rstrip(),
         message_id=str(interaction.id),
         sent_at=interaction.created_at,
-        command=Command(name=name, arguments=arguments),
-        reply_to=target_id or None,
-        is_interaction=True,
-    )
-
-
-def from_press(interaction: discord.Interaction[discord.Client], channel: DiscordChannel) -> Inbound:
-    """A pressed button; `text` is the id that the button was given."""
-    return _inbound(
-        channel,
-        kind="action",
-        sender=_user(interaction.user),
-        text=str(dict(interaction.data or {})["custom_id"]),
-        message_id=str(interaction.id),
-        sent_at=interaction.created_at,
-        reply_to=str(interaction.message.id) if interaction.message is not None else None,
+        command=command,
+        reply_to=reply_to or None,
         is_interaction=True,
     )
 
@@ -158,7 +148,7 @@ def _inbound(channel: DiscordChannel, **fields: Any) -> Inbound:
 def _sender(message: discord.Message) -> Sender:
     is_person = message.webhook_id is None and message.type in WRITTEN_TYPES
     sender = _user(message.author)
-    return sender if is_person else Sender(id=sender.id, name=sender.name, is_nobody=True)
+    return sender if is_person else replace(sender, is_nobody=True)
 
 
 def _user(user: discord.User | discord.Member) -> Sender:
@@ -177,7 +167,7 @@ def _text(message: discord.Message, bot: discord.ClientUser) -> str:
     if message.type not in WRITTEN_TYPES:
         return message.system_content or ""
     content = message.content or "\n\n".join(snapshot.content for snapshot in message.message_snapshots)
-    text = _without_address(content, bot.id)
+    text = re.sub(rf"^<@!?{bot.id}>(?:[,:] )?", "", content.strip()).strip()
     if not text and content and not message.attachments:
         return f"@{bot.display_name}"  # nothing but the mention: a call, and no empty message
     names = {f"@{user.id}": user.display_name for user in message.mentions}
@@ -190,12 +180,6 @@ def _text(message: discord.Message, bot: discord.ClientUser) -> str:
         return match[0] if name is None else sign[0] + name
 
     return MENTION.sub(named, text)
-
-
-def _without_address(content: str, bot_id: int) -> str:
-    text = content.strip()
-    found = re.match(rf"<@!?{bot_id}>(?:[,:] )?", text)
-    return text[found.end() :].strip() if found else text
 
 
 def _typed(text: str, specs: Mapping[str, CommandSpec]) -> Command | None:
