@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import structlog
 
-from core.errors import ToolError
+from core.errors import Refused, ToolError
 from core.memory.provider import is_remembered
 from core.types import Json, Message, Session, Tool, ToolContext
 
@@ -81,7 +81,7 @@ class ToolRunner:
                 async with asyncio.timeout(limit_s):
                     result = await tool.run(call.get("input") or {}, context)
                 is_error = False
-            except ToolError as error:
+            except (Refused, ToolError) as error:
                 result = str(error)
             except TimeoutError:
                 result = f"{tool.name} took longer than {limit_s:g} s and was stopped."

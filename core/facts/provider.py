@@ -15,7 +15,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from core.errors import Refused, ToolError
+from core.errors import ToolError
 from core.facts.claims import fact_of
 from core.facts.evidence import EvidenceSearch
 from core.facts.extraction import FactReader, ToldFact
@@ -166,10 +166,7 @@ class FactsProvider(MemoryProvider):
     async def _put_aside(self, content: str, reason: str, context: ToolContext) -> str:
         author = Author(account=context.account, message_id=context.message_id, epoch=context.epoch)
         operations = [Operation(action="add", content=content)]
-        try:
-            return await self._review.put_aside(context.scope, FACT, operations, author, reason)
-        except Refused as refusal:
-            raise ToolError(str(refusal)) from refusal
+        return await self._review.put_aside(context.scope, FACT, operations, author, reason)
 
 
 def _question(text: str, context: ToolContext) -> Question:

@@ -21,7 +21,7 @@ from core.notes.files import FILES, SEPARATOR, NoteFiles, has_separator, with_pl
 from core.ports import Clock
 from core.review.review import Review, reason_to_wait, typed
 from core.store.notes import Author, NoteChange, Notes, Operation, PendingNote
-from core.types import ErasureEpoch, Scope, Session
+from core.types import Account, ErasureEpoch, Scope, Session
 
 NEARLY_FULL = 0.8
 """From this part of the limit on the answer asks to shorten."""
@@ -225,6 +225,11 @@ class Notebook:
         await self.notice(scopes)
         entry = _only(text, [entry for target in FILES for entry in await self.entries(scopes, target)])
         return entry, await self._notes.origin(scopes, entry)
+
+    async def is_by(self, account: Account, scopes: frozenset[Scope], text: str) -> bool:
+        """Whether that account had the one note with `text` in it noted. Raises Refused, with the candidates."""
+        change = (await self.origin(scopes, text))[1]
+        return change is not None and change.account == account
 
     async def news(self, scopes: frozenset[Scope], session: Session) -> Sequence[NoteChange]:
         """Changes since the session started, oldest first, without its own."""

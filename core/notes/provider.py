@@ -126,10 +126,7 @@ class NotesProvider(MemoryProvider):
         wanted = [Operation(**one.model_dump()) for one in asked.operations]
         if asked.action is not None:
             wanted = [Operation(action=asked.action, content=asked.content, old_text=asked.old_text)]
-        try:
-            return await self._apply(asked.target, wanted, context)
-        except Refused as refusal:
-            raise ToolError(str(refusal)) from refusal
+        return await self._apply(asked.target, wanted, context)
 
     async def _apply(self, target: str, operations: Sequence[Operation], context: ToolContext) -> str:
         """In the scope of the conversation; what nobody has typed waits for a yes."""
@@ -137,7 +134,11 @@ class NotesProvider(MemoryProvider):
             raise ToolError("Nothing is noted in this conversation; look things up only.")
         author = Author(account=context.account, message_id=context.message_id, epoch=context.epoch)
         if context.scope.is_room and context.scopes == {context.scope}:
-            await self._check_owned(operations, context)
+            for one in operations:
+                if one.action != "add" and not await self._notebook.is_by(
+                    context.account, context.scopes, one.old_text
+                ):
+                    raise ToolError("In a room only who had something noted, or the owner with /memory, changes it.")
             if any(one.content for one in operations):
                 operations = quoted(context.sender.name, context.account, operations)
                 author = replace(author, origin="member", reason="in a room the owner decides what stands in its notes")
@@ -145,14 +146,6 @@ class NotesProvider(MemoryProvider):
         reason = reason_to_wait(operations) or await self._unsaid(target, operations, context)
         author = replace(author, origin="typed") if reason is None else replace(author, reason=reason)
         return await self._notebook.apply(context.scope, context.scopes, target, operations, author)
-
-    async def _check_owned(self, operations: Sequence[Operation], context: ToolContext) -> None:
-        """Raises ToolError where an operation changes somebody else's note in a room."""
-        for operation in operations:
-            if operation.action != "add":
-                _, noted = await self._notebook.origin(context.scopes, operation.old_text)
-                if noted is None or noted.account != context.account:
-                    raise ToolError("In a room only who had something noted, or the owner with /memory, changes it.")
 
     async def _unsaid(self, target: str, operations: Sequence[Operation], context: ToolContext) -> str | None:
         """Why people have not typed the new contents, as a clause. Notes that are replaced count as said."""

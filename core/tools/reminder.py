@@ -10,7 +10,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from core.dates.when import Reading
-from core.errors import Refused, ToolError
+from core.errors import ToolError
 from core.facts.evidence import EvidenceSearch
 from core.guard.provenance import told
 from core.models.content_blocks import parsed
@@ -83,12 +83,9 @@ def reminder(
 
     async def run(arguments: Json, context: ToolContext) -> str:
         asked = parsed(_Arguments, arguments)
-        try:
-            if asked.action == "add":
-                return await add(asked, context)
-            return await _change(appointments, asked.action, asked.job_id, context)
-        except Refused as refusal:
-            raise ToolError(str(refusal)) from refusal
+        if asked.action == "add":
+            return await add(asked, context)
+        return await _change(appointments, asked.action, asked.job_id, context)
 
     return Tool(
         name="reminder",

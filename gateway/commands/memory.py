@@ -112,10 +112,9 @@ class MemoryCommands:
         if is_asked and (reason := suspicion(cleaned(new))):
             words = [action, ANYWAY, *([f"{edit.target}:"] if edit.target else []), *([old, "=>"] if old else []), new]
             return Answer(text=doubt(reason), buttons=(button("Keep it anyway", "memory", " ".join(words)),))
-        if action != "add" and context.is_member:
-            _, noted = await _legible(self._notebook.origin(context.scopes, old))
-            if noted is None or noted.account != context.account:
-                raise Refused(texts.AUTHOR_CHANGES)
+        is_others = action != "add" and context.is_member
+        if is_others and not await _legible(self._notebook.is_by(context.account, context.scopes, old)):
+            raise Refused(texts.AUTHOR_CHANGES)
         target = edit.target or await _legible(self._notebook.target_of(context.scopes, old))
         if action == "replace":
             entries = await self._notebook.entries(context.scopes, target)

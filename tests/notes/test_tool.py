@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import ToolError
+from core.errors import Refused, ToolError
 from core.guard.provenance import mark
 from core.notes.notebook import Notebook
 from core.notes.provider import NotesProvider
@@ -61,7 +61,7 @@ def operations(*named: tuple[str, str, str]) -> Json:
 async def test_several_changes_are_judged_by_the_final_size(tool: Talk, notebook: Notebook) -> None:
     await run(tool, {"action": "add", "content": "a" * 60})
     await run(tool, {"action": "add", "content": "b" * 20})
-    with pytest.raises(ToolError, match="103 characters, over its limit of 100"):
+    with pytest.raises((Refused, ToolError), match="103 characters, over its limit of 100"):
         await run(tool, {"action": "add", "content": "c" * 17})
     said = await run(tool, operations(("add", "", "c" * 30), ("remove", "aaa", ""), ("replace", "bbb", "B" * 10)))
     assert await notebook.entries(HERS, "memory") == ["B" * 10, "c" * 30]
@@ -79,7 +79,7 @@ async def test_all_or_none(tool: Talk, notebook: Notebook) -> None:
         (("add", "", "likes tea"), "Operation 2: That is noted already"),
         (("add", "", "x" * 120), "over its limit"),
     ):
-        with pytest.raises(ToolError, match=reason):
+        with pytest.raises((Refused, ToolError), match=reason):
             await run(tool, operations(("add", "", "likes cake"), wrong))
     assert await notebook.entries(HERS, "memory") == ["likes tea"]
     assert len(await notebook.history(HERS)) == 1
@@ -102,7 +102,7 @@ async def test_what_is_over_the_limit_by_hand_may_only_get_shorter(tool: Talk, n
     path = home / "memories" / "account%3Atelegram%3A1" / "MEMORY.md"
     path.write_text(f"{'a' * 150}\n§\n{'b' * 50}\n")
     await run(tool, {"action": "remove", "old_text": "bbb"})
-    with pytest.raises(ToolError, match="over its limit"):
+    with pytest.raises((Refused, ToolError), match="over its limit"):
         await run(tool, {"action": "replace", "old_text": "aaa", "content": "a" * 151})
     await run(tool, {"action": "replace", "old_text": "aaa", "content": "a" * 149})
     assert await notebook.entries(HERS, "memory") == ["a" * 149]
@@ -113,7 +113,7 @@ async def test_what_is_over_the_limit_by_hand_may_only_get_shorter(tool: Talk, n
     [{}, {"operations": []}, {"action": "add", **operations(("add", "", "x"))}, operations(("list", "", ""))],
 )
 async def test_what_is_no_order_is_refused(tool: Talk, arguments: Json) -> None:
-    with pytest.raises(ToolError):
+    with pytest.raises((Refused, ToolError)):
         await run(tool, arguments)
 
 
@@ -136,7 +136,7 @@ async def test_in_a_room_a_member_changes_only_what_he_had_noted(tool: Talk, not
     assert "Noted" in await notebook.decide(waiting, frozenset((room,)), is_approved=True)
     assert await notebook.entries(frozenset((room,)), "memory") == [quoted]
     for change in ({"action": "remove"}, {"action": "replace", "content": "The party is off"}):
-        with pytest.raises(ToolError, match="In a room only who had something noted"):
+        with pytest.raises((Refused, ToolError), match="In a room only who had something noted"):
             await asks("666", old_text="party", **change)
     assert "Not kept yet" in await asks("1", action="replace", old_text="party", content="The party is on Saturday")
     assert await notebook.entries(frozenset((room,)), "memory") == [quoted]
@@ -164,6 +164,6 @@ async def test_a_scheduled_session_notes_nothing(tool: Talk, notebook: Notebook)
     now = SteadyClock().now()
     session = Session(address=Address(platform="cron", chat_id="1"), scope=ANA, started_at=now)
     context = ToolContext(session=session, scope=ANA, scopes=HERS, sender=Sender(id="1", name="Ana"), now=now)
-    with pytest.raises(ToolError, match="Nothing is noted in this conversation"):
+    with pytest.raises((Refused, ToolError), match="Nothing is noted in this conversation"):
         await tool.tool.run({"target": "memory", "action": "add", "content": "the weather is fine"}, context)
     assert await notebook.entries(HERS, "memory") == []

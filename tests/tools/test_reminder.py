@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from core.dates.when import Reading
-from core.errors import ToolError
+from core.errors import Refused, ToolError
 from core.facts.evidence import EvidenceSearch
 from core.review.review import Review
 from core.scheduling.appointments import Appointments
@@ -129,7 +129,7 @@ async def test_a_turn_done_again_makes_no_second_one(
     ],
 )
 async def test_refused(tool: Tool, context: ToolContext, arguments: dict[str, object], sentence: str) -> None:
-    with pytest.raises(ToolError) as refusal:
+    with pytest.raises((Refused, ToolError)) as refusal:
         await tool.run(arguments, context)
     assert sentence in str(refusal.value)
 
@@ -139,14 +139,14 @@ async def test_somebody_else_sees_nothing(tool: Tool, context: ToolContext) -> N
     bob = Scope.account("telegram", "43")
     stranger = replace(context, scope=bob, scopes=frozenset((bob,)))
     assert await tool.run({"action": "list"}, stranger) == "There are no reminders here."
-    with pytest.raises(ToolError, match="There is no reminder 1 here"):
+    with pytest.raises((Refused, ToolError), match="There is no reminder 1 here"):
         await tool.run({"action": "remove", "job_id": 1}, stranger)
 
 
 async def test_a_scheduled_session_makes_none_but_may_end_its_own(tool: Tool, context: ToolContext) -> None:
     await tool.run({"action": "add", "when": "every day at 9", "text": "news?", "is_prompt": True}, context)
     inside = replace(context, session=replace(context.session, address=Address(platform="cron", chat_id="1")))
-    with pytest.raises(ToolError, match="cannot make reminders"):
+    with pytest.raises((Refused, ToolError), match="cannot make reminders"):
         await tool.run({"action": "add", "when": "in 5 minutes", "text": "again"}, inside)
     assert "Removed" in await tool.run({"action": "remove", "job_id": 1}, inside)
 
