@@ -6,7 +6,6 @@ They are within Discord's limits as `commands.toml` names them; a test holds tha
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -22,7 +21,6 @@ STRING = 3
 PLACES = {"contexts": [0, 1], "integration_types": [0]}
 """Used in guilds and direct chats, installed in guilds."""
 QUOTES = frozenset('"\u201c\u201d\u201e\u2033')
-_MENTION = re.compile(r"<@!?([0-9]{15,20})>")
 
 log = logging.getLogger(__name__)
 
@@ -37,25 +35,6 @@ def chosen(data: Mapping[str, Any], specs: Mapping[str, CommandSpec]) -> Command
     if data.get("type") != MESSAGE:
         return None
     return next((spec for spec in specs.values() if spec.menu and spec.menu == data.get("name")), None)
-
-
-def said(data: Mapping[str, Any], caller_id: str) -> tuple[str, str]:
-    """Text and id of the message that was chosen."""
-    message_id = str(data.get("target_id") or "")
-    message = data.get("resolved", {}).get("messages", {}).get(message_id) or {}
-    snapshots = message.get("message_snapshots") or []
-    forwarded = "\n\n".join(filter(None, (snapshot.get("message", {}).get("content") for snapshot in snapshots)))
-    names = {str(user["id"]): _name(user) for user in message.get("mentions") or []}
-    content = message.get("content") or forwarded
-    text = _MENTION.sub(lambda match: f"@{names[match[1]]}" if match[1] in names else match[0], content).strip()
-    author = message.get("author") or {}
-    is_own = str(author.get("id")) == caller_id and not message.get("webhook_id")
-    lead = "Forwarded: " if snapshots else "" if is_own else f"{_name(author)}: "
-    return (lead + text if text else ""), message_id
-
-
-def _name(user: Mapping[str, Any]) -> str:
-    return str(user.get("global_name") or user.get("username") or "somebody")
 
 
 async def announce(client: discord.Client, specs: Sequence[CommandSpec]) -> None:

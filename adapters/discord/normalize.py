@@ -100,13 +100,13 @@ def from_interaction(
 ) -> Inbound:
     """A called application command, whose arguments are the line a person would have typed, or the chosen message; or a
     pressed button, whose `text` is the id that it was given."""
-    data = dict(interaction.data or {})
+    data: dict[str, Any] = dict(interaction.data or {})
     command, reply_to = None, str(interaction.message.id) if interaction.message is not None else None
     if interaction.type is not discord.InteractionType.component:
         name = str(data["name"])
         if (spec := commands.chosen(data, specs)) is not None:
-            name = spec.name
-            arguments, reply_to = commands.said(data, str(interaction.user.id))
+            name, reply_to = spec.name, str(data["target_id"])
+            arguments = _chosen(data["resolved"]["messages"][reply_to], interaction)
         else:
             arguments = commands.joined(data.get("options"), specs.get(name))
         command = Command(name=name, arguments=arguments)
@@ -118,9 +118,18 @@ def from_interaction(
         message_id=str(interaction.id),
         sent_at=interaction.created_at,
         command=command,
-        reply_to=reply_to or None,
+        reply_to=reply_to,
         is_interaction=True,
     )
+
+
+def _chosen(raw: Any, interaction: discord.Interaction[discord.Client]) -> str:
+    """What the message of a context menu says, with whose words they are, unless they are the caller's own."""
+    message = discord.Message(state=interaction._state, channel=interaction.channel, data=raw)  # type: ignore[arg-type]
+    is_own = message.author == interaction.user and message.webhook_id is None
+    lead = "Forwarded: " if message.message_snapshots else "" if is_own else f"{message.author.display_name}: "
+    text = _text(message, interaction.client.user)  # type: ignore[arg-type]  # known since the login
+    return lead + text if text else ""
 
 
 def _written(message: discord.Message, channel: DiscordChannel, bot: discord.ClientUser) -> Inbound:

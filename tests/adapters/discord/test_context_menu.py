@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from adapters.discord.commands import chosen, entry, said
+from adapters.discord.commands import chosen, entry
 from core.store.inbox import Inbox
 from core.types import Command
 from gateway.commands.facts import FactCommands
@@ -20,6 +20,10 @@ from tests.fixtures.fake_router import FakeRouter
 pytestmark = pytest.mark.slow
 
 SPEC, _ = FactCommands.specs
+SNAPSHOT = {
+    "type": 0, "content": "I live in Rome", "mentions": [], "mention_roles": [], "attachments": [], "embeds": [],
+    "timestamp": "2026-11-20T12:00:00+00:00", "edited_timestamp": None, "flags": 0, "components": [],
+}  # fmt: skip
 PUT = ("PUT", "/applications/{application_id}/commands")
 
 
@@ -74,28 +78,32 @@ async def test_another_s_message_says_whose_it_is(api: DiscordApi, router: FakeR
     assert inbound.sender.id == ana
 
 
-def test_whose_words_are_not_the_caller_s_are_marked() -> None:
-    ana = {"id": "42", "username": "ana", "global_name": "Ana"}
-    forward = {"author": ana, "content": "", "message_snapshots": [{"message": {"content": "I live in Rome"}}]}
-    assert said(call(forward), "42") == ("Forwarded: I live in Rome", "5")
-    hook = {"author": {**ana, "username": "hook", "global_name": None}, "webhook_id": "42", "content": "I am a hook"}
-    assert said(call(hook), "42") == ("hook: I am a hook", "5")
-    ben = {"id": "123456789012345678", "username": "ben"}
-    mention = {"author": ana, "content": "<@123456789012345678> has the key <@!999999999999999999>", "mentions": [ben]}
-    assert said(call(mention), "42") == ("@ben has the key <@!999999999999999999>", "5")
-    assert said(call({"author": ben, "content": ""}), "42") == ("", "5")
-    assert said({"type": 3, "name": "Remember this", "target_id": "5"}, "42") == ("", "5")
+@pytest.mark.parametrize(
+    ("text", "more", "said"),
+    [
+        ("", {"message_snapshots": [{"message": SNAPSHOT}]}, "Forwarded: I live in Rome"),
+        ("I am a hook", {"webhook_id": "42"}, "Ana: I am a hook"),
+        ("Bo has the key <@!999999999999999999>", {}, "Bo has the key <@!999999999999999999>"),
+        ("", {}, ""),
+    ],
+)
+async def test_whose_words_are_not_the_caller_s_are_marked(
+    api: DiscordApi, router: FakeRouter, text: str, more: dict[str, Any], said: str
+) -> None:
+    ana = api.user("Ana")
+    channel = await api.channel("general")
+    message = await api.user_says(channel, text, ana, is_told=False, **more)
+    await api.choose(channel, ana, message, "Remember this")
+    await api.wait_for(lambda: router.seen)
+    assert router.seen[0].command == Command(name="remember", arguments=said)
 
 
 async def test_what_is_passed_on_says_so(api: DiscordApi, router: FakeRouter) -> None:
     ana = api.user("Ana")
     direct = api.dm(ana)
-    inner = {"type": 0, "content": "I live in Rome", "mentions": [], "mention_roles": [], "attachments": [],
-             "embeds": [], "timestamp": "2026-11-20T12:00:00+00:00", "edited_timestamp": None, "flags": 0,
-             "components": []}  # fmt: skip
     where = {"type": 1, "channel_id": direct, "message_id": "1"}
     router.answering("ok")
-    await api.user_says(direct, "", ana, message_snapshots=[{"message": inner}], message_reference=where)
+    await api.user_says(direct, "", ana, message_snapshots=[{"message": SNAPSHOT}], message_reference=where)
     await api.user_says(direct, "I live in Porto", ana)
     await api.wait_for(lambda: len(router.seen) == 2)
     assert {inbound.text: inbound.origin for inbound in router.seen} == {
