@@ -168,7 +168,7 @@ class _Process:
         self._is_interrupted = True
         self._stop.set()
         if count:
-            _tell(texts.finishing(count, DRAIN_S))
+            _tell(texts.FINISHING.format(answers=texts.counted(count, "answer"), patience_s=DRAIN_S))
 
     async def _listen(self, adapter: Adapter) -> None:
         try:

@@ -31,7 +31,7 @@ class OwnerNotices:
     async def announce(self, pairing: Pairing) -> None:
         """Tells the owner who asks to be let in; not the code, which the stranger has to pass on."""
         key = f"pairing:{pairing.account.key}:{pairing.expires_at.isoformat()}"
-        await self.tell(key, texts.asks_to_be_let_in(pairing.name, pairing.account))
+        await self.tell(key, texts.ASKS_TO_BE_LET_IN.format(person=texts.person(pairing.name, pairing.account)))
 
     async def tell(self, key: str, text: str, scope: Scope = LOCAL, not_on: str = "") -> None:
         """Leaves a notice once for each `key`, for the owner or the person of `scope`, on another platform than
@@ -49,11 +49,12 @@ class OwnerNotices:
 
     async def tell_of_dead_letter(self, platform: str) -> None:
         """Once a day for each platform."""
-        await self.tell(f"dead:{platform}:{self._services.clock.now():%Y-%m-%d}", texts.set_aside(platform))
+        key = f"dead:{platform}:{self._services.clock.now():%Y-%m-%d}"
+        await self.tell(key, texts.SET_ASIDE.format(platform=platform.title()))
 
     async def tell_of_outage(self, platform: str, state: str) -> None:
         """Of a platform that is dead, elsewhere, and that it is back."""
-        text = texts.back(platform) if state == CONNECTED else texts.dead(platform, state)
+        text = (texts.BACK if state == CONNECTED else texts.DEAD).format(platform=platform.title(), state=state)
         await self.tell(f"outage:{platform}:{self._services.clock.now().isoformat()}", text, not_on=platform)
 
     async def tell_of_pending(self, note: PendingNote, began_at: datetime) -> None:

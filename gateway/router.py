@@ -117,7 +117,8 @@ class Router:
             self._told_of_outage.add(inbound.address)
             with contextlib.suppress(DeliveryError), contained():
                 reply = adapter.reply(inbound.address)
-                self._tasks.create_task(self._delivery.tell(inbound, reply, Answer(text=texts.outage(error))))
+                answer = Answer(text=texts.OUTAGE.format(error=error))
+                self._tasks.create_task(self._delivery.tell(inbound, reply, answer))
 
     async def _answer_stranger(self, inbound: Inbound, reply: Reply, scope: Scope) -> None:
         """In a stranger's direct chat: the answer to /link, the only command that is theirs, or at most a code."""
@@ -130,7 +131,7 @@ class Router:
             context = CommandContext(inbound=inbound, scope=scope, scopes=scopes, session=session, is_owner=False)
             await self._delivery.tell(inbound, reply, await self._commands.answer(command, context))
         elif inbound.kind == "message" and (pairing := await self._access.pair(inbound)) is not None:
-            await self._delivery.tell(inbound, reply, Answer(text=texts.stranger(pairing.code)))
+            await self._delivery.tell(inbound, reply, Answer(text=texts.STRANGER.format(code=pairing.code)))
 
     async def serve(self, entry_id: int) -> None:
         """See `core.ports.Sink`. A failed turn is apologised for, with an incident id that stands in the log."""

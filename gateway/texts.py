@@ -93,38 +93,11 @@ def failed(error: Exception, incident: str, *, is_kept: bool = True) -> str:
     return f"{reason} {kept} Please try again; the log has the details under {incident}."
 
 
-def outage(error: MnemeError) -> str:
-    """To whoever writes while nothing can be stored."""
-    return f"I cannot keep what you write at the moment. {error} I go on trying, and answer as soon as that works."
-
-
-def finishing(count: int, patience_s: float) -> str:
-    return (
-        f"Finishing {counted(count, 'answer')}. What is not done within {patience_s:.0f} seconds goes on after the "
-        "next start; to leave at once, stop me once more."
-    )
-
-
 def unfinished(count: int) -> str:
     """Empty when there are none."""
     if count == 1:
         return "1 answer is not finished; it goes on after the next start."
     return f"{count} answers are not finished; they go on after the next start." if count else ""
-
-
-def set_aside(platform: str) -> str:
-    return (
-        f"Something that came in on {platform.title()} could not be handled, so I set it aside; whoever sent it got no "
-        "answer. `mneme check` lists what was set aside and says what can be done."
-    )
-
-
-def dead(platform: str, state: str) -> str:
-    return f"{platform.title()} has not worked for a while: {state}. I tell you when it is back."
-
-
-def back(platform: str) -> str:
-    return f"{platform.title()} works again."
 
 
 def unknown_command(name: str, near: Sequence[str]) -> str:
@@ -133,21 +106,6 @@ def unknown_command(name: str, near: Sequence[str]) -> str:
 
 
 # Letting people in
-
-
-def stranger(code: str) -> str:
-    return (
-        "I do not know you yet, so I keep nothing of what you write here. If my owner wants me to talk to you, show "
-        f"them this code; it is good for one hour:\n\n`{code}`\n\nThey type `/approve {code}`."
-    )
-
-
-def asks_to_be_let_in(name: str, account: Account) -> str:
-    """To the owner, without the code: only the person who was shown it can pass it on."""
-    return (
-        f"{person(name, account)} asks to be let in. If you want that, ask for the code that was shown there and send "
-        "`/approve CODE`. Otherwise do nothing."
-    )
 
 
 def let_in(name: str, account: Account, *, is_owner: bool = False) -> str:
@@ -171,27 +129,6 @@ def whoami(name: str, account: Account, place: str, scope: str, *, is_owner: boo
 def titled(title: str | None) -> str:
     """A title to stand behind a noun; empty where there is none."""
     return f" “{escape(title)}”" if title else ""
-
-
-def new_session(last_id: int, last_title: str | None) -> str:
-    return (
-        f"A new conversation. The last one{titled(last_title)} is kept as number {last_id}: `/sessions {last_id}` goes "
-        "on with it."
-    )
-
-
-def resumed(number: int, title: str | None, *, is_copied: bool) -> str:
-    """After /sessions N. `is_copied`: it belongs to another place, and its last messages were carried here."""
-    if is_copied:
-        return f"We go on here with conversation {number}{titled(title)}, from its last messages."
-    return f"We go on with conversation {number}{titled(title)}."
-
-
-# Reminders
-
-
-def job_doubt(when: str, text: str) -> str:
-    return f"Do you mean {when}, “{escape(text)}”? Answer **yes** to set it, or say it again with another time."
 
 
 # Accounts that belong to one person
@@ -225,17 +162,6 @@ def note_by_hand(name: str, scope: Scope, reason: str) -> str:
         f"A note that was written by hand into {name}{room} contains {reason}. It is used in the prompts; if you did "
         "not write it, take it out: `/memory remove …`."
     )
-
-
-def pending_notes(number: int) -> str:
-    return f"{number} waiting for your decision: `/memory pending`."
-
-
-# Facts
-
-
-def no_fact(name: str) -> str:
-    return f"There is no fact {name} here. `/memory facts` lists them."
 
 
 # Forgetting and taking along

@@ -88,7 +88,7 @@ class FactCommands:
         fact = await self._facts.find(number, context.scopes)
         token = rest.removeprefix(CONFIRMED.strip()).strip() if is_confirmed else ""
         if fact is None and not token:
-            raise Refused(texts.no_fact(f"f{number}"))
+            raise Refused(texts.NO_FACT.format(name=f"f{number}"))
         if fact is not None and action != "why":
             _check(fact, context)
         if is_confirmed or fact is None:

@@ -99,7 +99,7 @@ class MemoryCommands:
             lines = "\n".join("- " + escape(entry).replace("\n", "\n  ") for entry in entries) or texts.NOTHING_YET
             sections.append(f"**{texts.table('NOTE_TITLES')[target]}** ({fullness})\n\n{lines}")
         if number := len(await self._notebook.review.waiting(context.scopes)):
-            sections.append(texts.pending_notes(number))
+            sections.append(texts.PENDING_NOTES.format(number=number))
         return "\n\n".join([*sections, *map(escape, await self._notebook.troubles(context.scopes))])
 
     async def _change(self, edit: EditRequest, context: CommandContext) -> Answer:

@@ -64,7 +64,8 @@ class ReminderCommands:
     def _doubt(self, reading: Reading, *, is_prompt: bool = False) -> Answer:
         exact = self._appointments.exact(reading)
         yes = Command(name="cron", arguments=f"add {exact}") if is_prompt else Command(name="remind", arguments=exact)
-        return Answer(text=texts.job_doubt(self._appointments.when(reading), reading.text), confirm=yes)
+        doubt = texts.JOB_DOUBT.format(when=self._appointments.when(reading), text=escape(reading.text))
+        return Answer(text=doubt, confirm=yes)
 
     async def ask(self, reading: Reading, context: ToolContext, origin: str | None) -> str:
         """Lets a reminder that was asked for in plain words wait for a yes; returns the question."""

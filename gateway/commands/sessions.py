@@ -48,7 +48,9 @@ class SessionCommands:
                     return await list_sessions(self._services, context, command.arguments.strip(), LISTED)
                 here, scope, scopes = context.inbound.address, context.scope, context.scopes
                 session = await self._tracker.resume(number, here, scope, scopes, context.epoch)
-                return Answer(text=texts.resumed(number, session.title, is_copied=session.id != number))
+                # One of another place is copied: its last messages are carried here.
+                resumed = texts.RESUMED if session.id == number else texts.RESUMED_HERE
+                return Answer(text=resumed.format(number=number, title=texts.titled(session.title)))
 
     async def _new(self, context: CommandContext) -> Answer:
         session = context.session
@@ -60,7 +62,7 @@ class SessionCommands:
         if session.messages == 0:
             return Answer(text=texts.ALREADY_NEW)
         await self._tracker.end(session)
-        return Answer(text=texts.new_session(session.id, session.title))
+        return Answer(text=texts.NEW_SESSION.format(number=session.id, title=texts.titled(session.title)))
 
     async def _title(self, command: Command, context: CommandContext) -> Answer:
         title = " ".join(command.arguments.split())
