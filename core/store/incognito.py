@@ -49,21 +49,11 @@ class IncognitoRegistry:
     def has(self, address: Address) -> bool:
         return address in self.conversations
 
-    def add(self, address: Address) -> None:
-        self.conversations.setdefault(address, IncognitoConversation())
-
     def move(self, platform: str, old_chat_id: str, new_chat_id: str) -> None:
         """Keeps what is incognito in a chat incognito at its new id."""
         for address, held in list(self.conversations.items()):
             if (address.platform, address.chat_id) == (platform, old_chat_id):
                 self.conversations.setdefault(replace(address, chat_id=new_chat_id), held)
-
-    def remove(self, held: IncognitoConversation) -> list[Address]:
-        """The addresses that it had."""
-        addresses = [address for address, one in self.conversations.items() if one is held]
-        for address in addresses:
-            del self.conversations[address]
-        return addresses
 
 
 _MARK = "INSERT INTO veils (address_id, at) VALUES (:address, :now) ON CONFLICT (address_id) DO NOTHING"
@@ -106,7 +96,7 @@ class IncognitoConversations(Conversations):
 
         # First the mark: should the process end in between, a conversation that never began is reported as lost.
         await self._database.write(work)
-        self._registry.add(address)
+        self._registry.conversations.setdefault(address, IncognitoConversation())
 
     async def left_over(self) -> Sequence[Address]:
         """The addresses that the process before this one held incognito; closes what waited there, since its words are
@@ -148,7 +138,8 @@ class IncognitoConversations(Conversations):
         if session_id >= 0:
             await super().end(session_id, reason, at)
         elif held := self._of(session_id):
-            for address in self._registry.remove(held):
+            for address in [address for address, one in self._registry.conversations.items() if one is held]:
+                del self._registry.conversations[address]
                 await self.unmark(address)
 
     async def append(

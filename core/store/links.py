@@ -28,9 +28,8 @@ class NamedAccount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Link:
-    """Two persons that are about to be one: `offered` asked for the code, `claimed` typed it; each with all accounts,
-    the one that did it first. `address`: of `offered`. `digest`: of the code, names the link in a yes. `is_joined`:
-    both have said yes."""
+    """Two persons that are about to be one, each with all accounts: `offered` asked for the code, at `address`,
+    `claimed` typed it. `digest`: of the code, names the link in a yes. `is_joined`: both have said yes."""
 
     id: int
     digest: str
@@ -54,6 +53,7 @@ WRONG_CODE = (
     "platform gives a new one."
 )
 
+DELETE_OLD = "DELETE FROM links WHERE expires_at <= :now"
 DELETE_OFFER = "DELETE FROM links WHERE platform = :platform AND user_id = :user_id AND joined_at IS NULL"
 INSERT_OFFER = """
 INSERT INTO links (digest, platform, user_id, scope_id, address, expires_at)
@@ -88,7 +88,7 @@ class Links:
 
         def work(connection: Connection) -> None:
             _refuse_owner(connection, account)
-            _delete_old(connection, now)
+            connection.execute(DELETE_OLD, {"now": now})
             people.add_account(connection, account, None)
             values = {
                 **rows.values_of(account),
@@ -135,7 +135,7 @@ class Links:
         values = {"digest": digest, "now": now, "expires_at": now + LIFE}
 
         def work(connection: Connection) -> Link:
-            _delete_old(connection, now)
+            connection.execute(DELETE_OLD, values)
             row = connection.execute(CLAIMED, values).fetchone()
             if row is None:
                 raise Refused(NOTHING)
@@ -179,10 +179,6 @@ class Links:
 def _refuse_owner(connection: Connection, account: Account) -> None:
     if people.is_owners(connection, account):
         raise Refused(OWNERS)
-
-
-def _delete_old(connection: Connection, now: datetime) -> None:
-    connection.execute("DELETE FROM links WHERE expires_at <= :now", {"now": now})
 
 
 def _join(connection: Connection, offered: Account, claimed: NamedAccount) -> None:

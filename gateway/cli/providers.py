@@ -136,15 +136,13 @@ def _answers(form: OptionForm, given: dict[str, str], known: Mapping[str, object
     missing = [key for key in form.required if key not in values and key not in known]
     if missing and not sys.stdin.isatty():
         raise ConfigError("Give what is missing with --set KEY=VALUE:\n" + "\n".join(map(form.question, missing)))
-    return values | {key: _asked(form, key) for key in missing}
-
-
-def _asked(form: OptionForm, key: str) -> Value:
-    while True:
-        try:
-            return form.read(key, typer.prompt(form.question(key)))
-        except ConfigError as error:
-            tell(str(error))
+    for key in missing:
+        while key not in values:
+            try:
+                values[key] = form.read(key, typer.prompt(form.question(key)))
+            except ConfigError as error:
+                tell(str(error))
+    return values
 
 
 def _keep(settings: Settings, table: tuple[str, ...], options: dict[str, Value]) -> None:
