@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -130,8 +131,8 @@ async def test_the_button_says_yes_and_carries_nothing(home: Path) -> None:
 
 
 async def test_an_open_reader_and_a_service_are_told_of_in_the_receipt(home: Path) -> None:
-    async def forget_copies(*_: object) -> str | None:
-        return "honcho forgets it within a day."
+    async def forget_copies(*_: object) -> Sequence[str]:
+        return ["honcho", "mem0"]
 
     async with open_gateway(home) as harness:
         harness.services.forgetting._forget_copies = forget_copies
@@ -142,7 +143,7 @@ async def test_an_open_reader_and_a_service_are_told_of_in_the_receipt(home: Pat
         assert reader.execute("SELECT COUNT(*) FROM state_meta").fetchone()
         await harness.say("/forget Zanzibar")
         receipt = (await harness.say("yes")).text
-        assert "honcho forgets it within a day." in receipt
+        assert "honcho and mem0 were told of it and are being asked to erase it" in receipt
         assert "not all out of state.db yet" in receipt
         assert "I moved" not in (await harness.say("/recall moved")).text
         reader.close()
