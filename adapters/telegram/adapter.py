@@ -33,12 +33,10 @@ API_URL = "https://api.telegram.org"
 KINDS = ("message", "edited_message", "callback_query")
 POLL_TIMEOUT_S = 30
 POLL_GRACE_S = 10
-POLL_PAUSE_S = 1.0
-"""Between polls that bring nothing new, where the server does not hold them open."""
 TRIES = 3
 """How often an update may fail before it is set aside."""
-BACKOFF_S = 1.0
-BACKOFF_MOST_S = 8.0
+PAUSE_S = 1.0
+PAUSE_MOST_S = 8.0
 CONNECTIONS = 64
 """One of them is held by the poll."""
 COMMAND_DESCRIPTION_CHARS = 256
@@ -68,8 +66,9 @@ _STRANGE = (
 class Telegram:
     """`api_url` is the root of a Bot API server, the public one when None.
 
-    `poll_timeout_s`: how long Telegram may hold a poll open when there is nothing new. `backoff_s`: the wait after a
-    first failed poll; it doubles with each further one, up to eight seconds.
+    `poll_timeout_s`: how long Telegram may hold a poll open when there is nothing new. `pause_s`: from one poll that
+    brings nothing new to the next where it is not held open, and after a first failed one; then it doubles, up to eight
+    seconds.
     """
 
     platform = PLATFORM
@@ -83,7 +82,7 @@ class Telegram:
         inbox: Inbox,
         clock: Clock,
         poll_timeout_s: int = POLL_TIMEOUT_S,
-        backoff_s: float = BACKOFF_S,
+        pause_s: float = PAUSE_S,
     ) -> None:
         self._token = token.strip()
         self._root = (api_url or API_URL).rstrip("/")
@@ -91,7 +90,7 @@ class Telegram:
         self._inbox = inbox
         self._clock = clock
         self._poll_timeout_s = poll_timeout_s
-        self._backoff_s = backoff_s
+        self._pause_s = pause_s
         self._request = TelegramRequest(self._token, connections=CONNECTIONS)
         self._bot: Bot
         self._me: User | None = None
@@ -165,7 +164,7 @@ class Telegram:
             if known:
                 offset = min(held, default=max(known) + 1)
             if held or (timeout_s and not is_new):
-                await asyncio.sleep(max(POLL_PAUSE_S - (0 if held else time.monotonic() - began_at), 0))
+                await asyncio.sleep(max(self._pause_s - (0 if held else time.monotonic() - began_at), 0))
 
     def reply(self, address: Address, reply_to: str | None = None) -> Reply:
         return StreamedReply(TelegramMessages(self._bot, address, reply_to))
@@ -233,8 +232,8 @@ class Telegram:
             _log.warning("telegram.second_poller", advice="stop the other process, or give it a bot of its own")
         else:
             _log.warning("telegram.poll_failed", error=error.message)
-        backoff_s = min(self._backoff_s * 2 ** min(failures, 10), BACKOFF_MOST_S)
-        await asyncio.sleep(max(error.retry_after_s, backoff_s) if isinstance(error, FloodError) else backoff_s)
+        pause_s = min(self._pause_s * 2 ** min(failures, 10), PAUSE_MOST_S)
+        await asyncio.sleep(max(error.retry_after_s, pause_s) if isinstance(error, FloodError) else pause_s)
 
     async def _work_off(self, me: User, sink: Sink) -> bool:
         """What a version before this one confirmed and did not come to handle; False where some of it is left."""

@@ -156,7 +156,9 @@ def clause(error: TelegramError) -> str:
     """What is wrong with the connection, for a person."""
     if isinstance(error, InvalidToken | EndPointNotFound):
         return "the token is refused (401)"
-    return CONFLICT if isinstance(error, Conflict) else error.message
+    if isinstance(error, Conflict):
+        return "a webhook takes the updates (409)" if "webhook" in error.message.lower() else CONFLICT
+    return error.message
 
 
 def is_said(error: TelegramError, phrase: str) -> bool:
