@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
-from rich.status import Status
 
 from core.errors import Refused
 from core.store.archive import ImportReport
@@ -29,25 +28,15 @@ STDIN = "-"
 
 
 def import_file(
-    file: Annotated[
-        str, typer.Argument(metavar="FILE", help="A file, a folder or a zip archive; - reads a file from stdin.")
-    ],
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A file, a folder or a zip archive; - reads stdin.")],
     scope: InScope = None,
     assistant: Annotated[
         list[str] | None,
-        typer.Option(
-            "--assistant",
-            metavar="NAME",
-            help="Name or id of a sender in a Telegram export who is an assistant, not a person. May be repeated.",
-        ),
+        typer.Option(metavar="NAME", help="Who is an assistant in a Telegram export: name or id. May be repeated."),
     ] = None,
     me: Annotated[
         list[str] | None,
-        typer.Option(
-            "--me",
-            metavar="NAME",
-            help="Name of a sender who is you: what you said there counts as said by you. May be repeated.",
-        ),
+        typer.Option(metavar="NAME", help="Who is you: what you said there counts as typed by you. May be repeated."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -55,8 +44,7 @@ def import_file(
     chat or of everything), the exports of ChatGPT and Claude (conversations.json), a Discord data package, the state.db
     of Hermes with the notes beside it; also in a folder or a zip archive.
 
-    What it is, is seen by its content. The same file may be imported again: what is known is passed over, so an import
-    that was interrupted goes on when it is started again.
+    What is known is passed over, so an import that was interrupted goes on when it is started again.
     """
     from core.transfer.formats import Choices
     from core.transfer.source import Source
@@ -70,7 +58,13 @@ def import_file(
         )
         with _at(file) as (path, title), Source.open(path, choices, title) as source:
             with Console(stderr=True).status("reading") as status:
-                report = await _taken(services, source, status)
+                report = await services.archive.import_records(
+                    source.records(), lambda done: status.update(f"reading, {done:,} entries")
+                )
+                # So that the first question need not wait.
+                status.update("indexing")
+                while await services.recall.tend():
+                    pass
             _show(report, source, as_json)
             await _take_notes(services, choices.scope, source.notes(), as_json)
         if report.broken:
@@ -79,17 +73,6 @@ def import_file(
             raise typer.Exit(1)
 
     visit(work)
-
-
-async def _taken(services: Services, source: Source, status: Status) -> ImportReport:
-    """Takes the source in and indexes it, so that the first question need not wait."""
-    report = await services.archive.import_records(
-        source.records(), lambda done: status.update(f"reading, {done:,} entries")
-    )
-    status.update("indexing")
-    while await services.recall.tend():
-        pass
-    return report
 
 
 def _show(report: ImportReport, source: Source, as_json: bool) -> None:

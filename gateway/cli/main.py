@@ -73,17 +73,17 @@ def _last_words(kind: type[BaseException], error: BaseException, trace: Tracebac
     """Reports an unexpected error in one sentence; Python then ends with exit code 1."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
+    if isinstance(error, KeyboardInterrupt):
+        return
     if isinstance(error, OSError):
         from gateway.cli.runtime import sentence_of
 
-        sys.stderr.write(f"{legible(sentence_of(error))}\n")
-        return
-    if isinstance(error, KeyboardInterrupt):
-        return
-    last = traceback.extract_tb(error.__traceback__)[-1:]
-    place = f", {Path(last[0].filename).name} line {last[0].lineno}" if last else ""
-    what = " ".join(str(error).split())[:200]
-    said = f"Mneme has failed: {type(error).__name__} {what}{place}. Please report this."
+        said = sentence_of(error)
+    else:
+        last = traceback.extract_tb(error.__traceback__)[-1:]
+        place = f", {Path(last[0].filename).name} line {last[0].lineno}" if last else ""
+        what = " ".join(str(error).split())[:200]
+        said = f"Mneme has failed: {type(error).__name__} {what}{place}. Please report this."
     sys.stderr.write(f"{legible(said)}\n")
 
 

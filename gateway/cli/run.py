@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from importlib.metadata import version
 from typing import Annotated
@@ -13,18 +14,7 @@ from config.settings import Settings, SettingsError
 from core.text.sanitize import legible
 from core.types import Answer
 from gateway import logs
-from gateway.cli.runtime import (
-    LOG,
-    AsJson,
-    answer_with,
-    finish,
-    leaving,
-    plain,
-    say,
-    say_json,
-    tell,
-    visit,
-)
+from gateway.cli.runtime import LOG, AsJson, answer_with, leaving, plain, say, say_json, tell, visit
 from gateway.commands.context import CommandContext
 from gateway.services import Services, is_running
 
@@ -69,27 +59,23 @@ def _chat() -> None:
 def _live(*, is_chat_only: bool, has_terminal: bool) -> None:
     with leaving():
         settings = Settings.load()
-    named = [] if is_chat_only else settings.platforms
-    is_shown = has_terminal or not named
-    logs.configure(settings, settings.home / LOG if is_shown else None)
-
-    async def work() -> None:
-        # The platforms' clients take a while to load.
-        from gateway.app import run_gateway
-
+        named = [] if is_chat_only else settings.platforms
+        is_shown = has_terminal or not named
+        logs.configure(settings, settings.home / LOG if is_shown else None)
         log = structlog.get_logger("mneme")
         platforms = ", ".join([*named, *["terminal"] * is_shown])
         log.info("Mneme starts", version=version("mneme-gateway"), home=str(settings.home), platforms=platforms)
         if settings.advice:
             log.warning(settings.advice)
+        # The platforms' clients take a while to load.
+        from gateway.app import run_gateway
+
         try:
-            last = await run_gateway(settings, chat_only=is_chat_only, has_terminal=has_terminal)
+            last = asyncio.run(run_gateway(settings, chat_only=is_chat_only, has_terminal=has_terminal))
         finally:
             log.info("Mneme has stopped")
         if last:
             say(last)
-
-    finish(work())
 
 
 def _approve(
@@ -158,4 +144,5 @@ def _check(
         if any(result.state == "wrong" for result in results):
             raise typer.Exit(1)
 
-    finish(work())
+    with leaving():
+        asyncio.run(work())

@@ -12,7 +12,7 @@ import os
 import re
 import sys
 import uuid
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 from zoneinfo import ZoneInfo
@@ -42,7 +42,6 @@ _CHAT_COMMAND = re.compile(r"`/(?=(?:approve|cron|facts|forget|memory|recall|rem
 
 
 def checked_scope(key: str | None) -> str | None:
-    """For typer: refuses what has not the form of a scope, before anything is opened."""
     if key is not None and not _SCOPE.fullmatch(key):
         raise typer.BadParameter("write account:platform:id or room:platform:chat", param_hint="--scope")
     return key
@@ -74,7 +73,7 @@ class Group(TyperGroup):
 
 
 def visit(work: Callable[[Services], Awaitable[None]]) -> None:
-    """Runs `work` over the opened services, also beside a running gateway. Warnings go into the log file."""
+    """Runs `work` over the opened services, also beside a running gateway; warnings go into the log file."""
 
     async def inside() -> None:
         settings = Settings.load()
@@ -83,12 +82,12 @@ def visit(work: Callable[[Services], Awaitable[None]]) -> None:
         async with Services.open(settings) as services:
             await work(services)
 
-    finish(inside())
+    with leaving():
+        asyncio.run(inside())
 
 
 def chat(group: Callable[[Services], CommandGroup], command: Command, scope: str | None, *, yes: bool = False) -> None:
-    """Runs a chat command as the owner and prints its answer. Where it asks for a yes, that is read from standard
-    input unless `yes` was said at once."""
+    """Runs a chat command as the owner; where it asks for a yes, that is read from stdin unless `yes` was said."""
 
     async def run(services: Services, context: CommandContext) -> Answer:
         commands = group(services)
@@ -122,7 +121,6 @@ def answer_with(run: Callable[[Services, CommandContext], Awaitable[Answer]], sc
 
 
 def print_json(values: Callable[[Services, frozenset[Scope]], Awaitable[object]], scope: str | None) -> None:
-    """Prints what `values` finds in the scopes that the command looks at."""
 
     async def work(services: Services) -> None:
         say_json(await values(services, await seen(services, scope)))
@@ -154,7 +152,7 @@ async def context_of(services: Services, scope: str | None) -> CommandContext:
 
 
 def show(markdown: str) -> None:
-    """A text for a chat: rendered where a person reads it, else plain."""
+    """A text for a chat, with the commands that exist here as they are typed here; rendered where a person reads it."""
     if not sys.stdout.isatty():
         tell(plain(markdown))
         return
@@ -165,13 +163,7 @@ def show(markdown: str) -> None:
 
 
 def plain(markdown: str) -> str:
-    """A text for a chat, with the commands that exist here as they are typed here."""
     return to_plain(_CHAT_COMMAND.sub("`mneme ", markdown))
-
-
-def finish(work: Coroutine[Any, Any, None]) -> None:
-    with leaving():
-        asyncio.run(work)
 
 
 @contextmanager
@@ -182,20 +174,15 @@ def leaving() -> Iterator[None]:
     except KeyboardInterrupt:
         raise typer.Exit(130) from None
     except (MnemeError, SettingsError, OSError, BaseExceptionGroup) as error:
-        cause = first_of(error)
+        cause: BaseException = error
+        while isinstance(cause, BaseExceptionGroup):
+            cause = cause.exceptions[0]
         if isinstance(cause, BrokenPipeError):
-            silence_stdout()
+            _silence_stdout()
             raise typer.Exit(0) from None
         if not isinstance(cause, MnemeError | SettingsError | OSError):
             raise
         fail(sentence_of(cause))
-
-
-def first_of(error: BaseException) -> BaseException:
-    """The error itself, or the first of a group."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error
 
 
 def fail(sentence: str) -> NoReturn:
@@ -211,7 +198,7 @@ def sentence_of(error: Exception) -> str:
     try:
         sys.stdout.flush()
     except OSError:
-        silence_stdout()
+        _silence_stdout()
     reason = error.strerror or str(error) or type(error).__name__
     if error.filename is None:
         return f"Reading or writing failed: {reason}."
@@ -219,7 +206,7 @@ def sentence_of(error: Exception) -> str:
     return f"{os.fsdecode(error.filename)} cannot be used: {reason}.{remedy}"
 
 
-def silence_stdout() -> None:
+def _silence_stdout() -> None:
     """Lets standard output lead nowhere, with what is still buffered for it."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
@@ -227,7 +214,7 @@ def silence_stdout() -> None:
 
 
 async def seen(services: Services, scope: str | None) -> frozenset[Scope]:
-    """The scopes that the command looks at: the one that was named, else all of the owner."""
+    """The scope that was named, else all of the owner."""
     return await services.people.scopes(OWN) if scope is None else frozenset({scope_of(scope)})
 
 
@@ -237,12 +224,10 @@ def scope_of(key: str | None) -> Scope:
 
 
 def joined(words: list[str] | None) -> str:
-    """The words of an argument that need no quotes."""
     return " ".join(words or ())
 
 
 def say(text: str) -> None:
-    """Prints text as it is: our own words, and what programs read."""
     typer.echo(text)
 
 
@@ -252,7 +237,6 @@ def tell(text: str) -> None:
 
 
 def say_json(value: object) -> None:
-    """One JSON value on a line, at once."""
     typer.echo(json.dumps(value, ensure_ascii=False, default=str))
 
 

@@ -9,22 +9,8 @@ import typer
 from core.text.sanitize import on_one_line
 from core.types import Answer, Scope, Session
 from gateway import texts
-from gateway.cli.runtime import (
-    AsJson,
-    Group,
-    InScope,
-    Limit,
-    answer_with,
-    fail,
-    joined,
-    print_json,
-    say,
-    say_json,
-    seen,
-    tell,
-    visit,
-    zone_of,
-)
+from gateway.cli import runtime
+from gateway.cli.runtime import AsJson, Group, InScope, Limit, answer_with, joined, say_json, seen, tell, visit
 from gateway.commands.context import CommandContext
 from gateway.commands.sessions import find_sessions, list_sessions
 from gateway.services import Services
@@ -54,17 +40,17 @@ def _list(
     async def listed(services: Services, context: CommandContext) -> Answer:
         return await list_sessions(services, context, joined(text), limit)
 
-    print_json(objects, scope) if as_json else answer_with(listed, scope)
+    runtime.print_json(objects, scope) if as_json else answer_with(listed, scope)
 
 
 def _show(session_id: ID, scope: InScope = None, as_json: AsJson = False) -> None:
     """Show what was said in a session."""
 
     async def work(services: Services) -> None:
-        scopes, zone = await seen(services, scope), zone_of(services)
+        scopes, zone = await seen(services, scope), runtime.zone_of(services)
         session = await services.conversations.find(session_id, scopes)
         if session is None:
-            fail(f"There is no session {session_id}.")
+            runtime.fail(f"There is no session {session_id}.")
         messages = await services.transcripts.transcript(session.id, scopes)
         if as_json:
             said = [
@@ -98,7 +84,7 @@ def _export(scope: InScope = None) -> None:
         from core.transfer.formats import to_line
 
         async for record in services.archive.export(await seen(services, scope)):
-            say(to_line(record))
+            runtime.say(to_line(record))
 
     visit(work)
 

@@ -1,12 +1,15 @@
-"""Questions that wait for a yes: a command answers with `Answer.confirm`, kept as a row for the account and address
-that was asked, for ten minutes. A yes, or the button, runs it; anything else cancels it and is handled as usual.
+"""Questions that wait for a yes, as rows for the account and address that was asked, for ten minutes. A yes, or the
+button, runs the command of `Answer.confirm`; anything else cancels it and is handled as usual.
 """
 
 from __future__ import annotations
 
 import secrets
+import tomllib
 import unicodedata
 from datetime import timedelta
+from functools import cache
+from importlib.resources import files
 
 from core.ports import Clock
 from core.store.actions import Actions, ButtonAction
@@ -20,20 +23,6 @@ UNCLEAR = Command(name="yes", arguments="to several")
 SUGGESTIONS = frozenset({"remind", "cron"})
 """Commands that suggest what was probably meant: "ok" is enough for them, but not for what cannot be undone."""
 _LONGEST_CHARS = 40
-_YES = frozenset(
-    "yes y yeah yep yup ja jawohl sim oui si sí sì da да так tak ano áno igen kyllä \u03bd\u03b1\u03b9 evet כן "
-    "نعم ايوه بله हाँ हां ใช่ はい うん 是 是的 好 好的 对 對 예 네 응 có vâng ya oo ndiyo joo jes".casefold().split()
-)
-_OK = frozenset(
-    "ok okay okey oké sure correct exactly right please genau stimmt passt richtig klar vale claro correcto exacto "
-    "certo isso daccord exact bien esatto ок окей хорошо верно ладно добре 可以 行 没错 嗯 オーケー "
-    "お願いします そうです 좋아 좋아요 그래 ตกลง โอเค ठीक حسنا تمام בסדר".casefold().split()
-)
-_BESIDE = frozenset(
-    "please thanks thank you do it that so go ahead bitte danke schön por favor gracias claro merci obrigado grazie "
-    "спасибо пожалуйста 谢谢 ありがとう".casefold().split()
-)
-"""What may stand behind a yes."""
 
 
 class Confirmations:
@@ -96,5 +85,11 @@ def is_yes(inbound: Inbound, *, is_ok_enough: bool = False) -> bool:
     said = "".join(sign for sign in folded if unicodedata.category(sign)[0] in "LM" or sign.isspace()).split()
     if not said:
         return is_ok_enough and "👍" in folded
-    answers = _YES | _OK if is_ok_enough else _YES
-    return " ".join(said) in answers or (said[0] in answers and _BESIDE.issuperset(said[1:]))
+    answers = _words("yes") | _words("ok") if is_ok_enough else _words("yes")
+    return " ".join(said) in answers or (said[0] in answers and _words("beside").issuperset(said[1:]))
+
+
+@cache
+def _words(kind: str) -> frozenset[str]:
+    tables = tomllib.loads(files("gateway.commands").joinpath("confirmations.toml").read_text(encoding="utf-8"))
+    return frozenset(tables[kind].split())
