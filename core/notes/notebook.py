@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
@@ -34,26 +34,15 @@ Held = dict[Scope, list[str]]
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Swap:
-    """One entry for another in the files of `scopes`; None: it was or is not there. `undoes`: the id of a change."""
-
-    action: str
-    before: str | None
-    after: str | None
-    scopes: Sequence[Scope]
-    undoes: int | None = None
-
-
 class NoteEdit:
-    """A change while it is worked out, without touching a file; `scope` is where new entries go. Raises Refused with
-    what to do."""
+    """What becomes of one target, worked out without touching a file; `scope` is where new entries go. Raises
+    Refused with what to do."""
 
-    def __init__(self, held: Held, scope: Scope, target: str) -> None:
+    def __init__(self, held: Held, scope: Scope, template: NoteChange) -> None:
         self.held = dict(held)
-        self.swaps: list[_Swap] = []
+        self.changes: list[NoteChange] = []
+        self._template = template
         self._scope = scope
-        self._target = target
         self._size_before = _size(_shown(held))
 
     def do(self, operation: Operation) -> None:
@@ -71,11 +60,12 @@ class NoteEdit:
         if before is None and after in _shown(self.held):
             raise Refused(f"That is noted already: “{after}”.")
         scopes = [scope] if before is None else [place for place, entries in self.held.items() if before in entries]
+        made = replace(self._template, action=action, before=before, after=after, undoes=undoes)
         for place in scopes:
             entries = self.held[place]
             changed = [*entries, after] if before is None else [after if one == before else one for one in entries]
             self.held[place] = list(dict.fromkeys(entry for entry in changed if entry is not None))
-        self.swaps.append(_Swap(action=action, before=before, after=after, scopes=scopes, undoes=undoes))
+            self.changes.append(replace(made, scope=place))
 
     def fit(self, limit: int) -> None:
         """Only the final size counts; what was too long already may get shorter."""
@@ -83,11 +73,11 @@ class NoteEdit:
         used = _size(shown)
         if used <= limit or used < self._size_before:
             return
-        new = {swap.after for swap in self.swaps}
+        new = {change.after for change in self.changes}
         others = [entry for entry in shown if entry not in new]
         left = max(0, limit - _size(others) - (len(SEPARATOR) if others else 0))
         raise Refused(
-            f"That would make {FILES[self._target]} {used:,} characters, over its limit of {limit:,}; "
+            f"That would make {FILES[self._template.target]} {used:,} characters, over its limit of {limit:,}; "
             f"{left:,} would fit. Shorten, replace or remove entries first:\n{_sizes(others)}"
         )
 
@@ -270,12 +260,14 @@ class Notebook:
         self, scope: Scope, scopes: frozenset[Scope], target: str, work: Callable[[NoteEdit], None], author: Author
     ) -> str:
         scopes = scopes | {scope}
+        # One moment for all: what is changed in several files is one change.
+        template = self._change(scope, target, author)
 
         def write_files() -> NoteEdit:
-            edit = NoteEdit(self._read(scopes, target), scope, target)
+            edit = NoteEdit(self._read(scopes, target), scope, template)
             work(edit)
             edit.fit(self._limits[target])
-            changed = dict.fromkeys(chain.from_iterable(swap.scopes for swap in edit.swaps))
+            changed = dict.fromkeys(change.scope for change in edit.changes)
             for place in changed:
                 if sentence := self._files.read(place, target)[1]:
                     raise Refused(sentence)
@@ -283,16 +275,17 @@ class Notebook:
                 self._files.keep(place, target, edit.held[place])
             return edit
 
-        async def write() -> tuple[NoteEdit, list[NoteChange]]:
+        async def write() -> tuple[list[NoteChange], list[NoteChange]]:
             async with self._files.lock():
                 await self._notes.check(author.epoch)
-                made = await self._edits(scopes, target)
-                edit = await asyncio.to_thread(write_files)
-                return edit, made + await self._log(edit.swaps, target, author)
+                edited = await self._edits(scopes, target)
+                changes = (await asyncio.to_thread(write_files)).changes
+                await self._notes.log(*changes)
+                return edited, changes
 
-        edit, made = await _finished(write())
-        await self._announce(made)
-        return " ".join([*(_sentence(swap) for swap in edit.swaps), await self._state(scopes, target)])
+        edited, changes = await _finished(write())
+        await self._announce([*edited, *changes])
+        return " ".join([*dict.fromkeys(map(_sentence, changes)), await self._state(scopes, target)])
 
     async def _edits(self, scopes: frozenset[Scope], target: str) -> list[NoteChange]:
         """What was edited by hand, logged as changes by nobody; nothing of a file that cannot be read."""
@@ -304,33 +297,18 @@ class Notebook:
             await asyncio.to_thread(self._files.sweep, scope, target)
             there, trouble = await asyncio.to_thread(self._files.read, scope, target)
             if trouble is None:
-                swaps = _differences(await self._notes.standing(scope, target), there, scope)
-                made += await self._log(swaps, target, Author())
-                await self.review.warn(scope, target, [swap.after for swap in swaps if swap.after is not None])
+                template = self._change(scope, target, Author())
+                known = await self._notes.standing(scope, target)
+                found = [replace(template, before=old, after=new) for old, new in _differences(known, there)]
+                await self._notes.log(*found)
+                await self.review.warn(scope, target, [one.after for one in found if one.after is not None])
                 self._seen[scope, target] = state
+                made += found
         return made
 
-    async def _log(self, swaps: Sequence[_Swap], target: str, author: Author) -> list[NoteChange]:
-        # One moment for all: what is changed in several files is one change.
-        at = self._clock.now()
-        made = [
-            NoteChange(
-                **author.source,
-                scope=scope,
-                target=target,
-                action=swap.action,
-                before=swap.before,
-                after=swap.after,
-                at=at,
-                undoes=swap.undoes,
-                is_insisted=author.is_insisting,
-            )
-            for swap in swaps
-            for scope in swap.scopes
-        ]
-        for change in made:
-            await self._notes.log(change)
-        return made
+    def _change(self, scope: Scope, target: str, author: Author) -> NoteChange:
+        source, at, is_insisted = author.source, self._clock.now(), author.is_insisting
+        return NoteChange(**source, scope=scope, target=target, action="edited", at=at, is_insisted=is_insisted)
 
     async def _announce(self, changes: Sequence[NoteChange]) -> None:
         if self._on_change is not None:
@@ -358,16 +336,13 @@ async def _finished(write: Coroutine[Any, Any, T]) -> T:
         raise
 
 
-def _differences(known: Sequence[str], there: Sequence[str], scope: Scope) -> list[_Swap]:
-    gone: list[str | None] = [entry for entry in known if entry not in there]
-    new: list[str | None] = [entry for entry in there if entry not in known]
+def _differences(known: Sequence[str], there: Sequence[str]) -> Iterable[tuple[str | None, str | None]]:
+    gone = [entry for entry in known if entry not in there]
+    new = [entry for entry in there if entry not in known]
     # As many gone as came: notes that were reworded, in their order.
-    if len(gone) != len(new):
-        gone, new = [*gone, *[None] * len(new)], [*[None] * len(gone), *new]
-    return [
-        _Swap(action="edited", before=before, after=after, scopes=[scope])
-        for before, after in zip(gone, new, strict=True)
-    ]
+    if len(gone) == len(new):
+        return zip(gone, new, strict=True)
+    return [*((entry, None) for entry in gone), *((None, entry) for entry in new)]
 
 
 def _shown(held: Held) -> list[str]:
@@ -378,7 +353,7 @@ def _sizes(entries: Sequence[str]) -> str:
     return "\n".join(f"- {len(entry)} characters: {entry}" for entry in entries)
 
 
-def _sentence(change: _Swap | NoteChange) -> str:
+def _sentence(change: NoteChange) -> str:
     if change.after is None:
         return f"Removed: “{change.before}”."
     return f"Noted: “{change.after}”." if change.before is None else f"Now noted: “{change.after}”."

@@ -40,9 +40,9 @@ class NoteChange(Source):
     scope: Scope
     target: str
     action: str
-    before: str | None
-    after: str | None
     at: datetime
+    before: str | None = None
+    after: str | None = None
     undoes: int | None = None
     is_insisted: bool = False
     said: str = ""
@@ -168,9 +168,15 @@ class Notes:
         """Raises StaleReadError when something was erased since that was read as of `epoch`."""
         await self._database.read(lambda connection: check(connection, epoch))
 
-    async def log(self, change: NoteChange) -> None:
-        """Stores one version, also when an erasure has begun meanwhile: it waits for the file and must find it here."""
-        await self._database.write(lambda connection: connection.execute(INSERT, _values(connection, change)))
+    async def log(self, *changes: NoteChange) -> None:
+        """Stores versions, also when an erasure has begun meanwhile: it waits for the file and must find them here."""
+
+        def work(connection: Connection) -> None:
+            for change in changes:
+                connection.execute(INSERT, _values(connection, change))
+
+        if changes:
+            await self._database.write(work)
 
     async def changes(self, scopes: frozenset[Scope], limit: int = 20, offset: int = 0) -> list[NoteChange]:
         """The latest versions with their messages, newest first, without the first `offset` of them."""
