@@ -18,7 +18,7 @@ from core.store.query import DEFAULT_ROLES, SearchPlan, SearchQuery
 from core.store.rows import load_inbound, moment
 from core.store.sqlite import index_maintenance
 from core.store.sqlite.dialect import list_value
-from core.store.sqlite.text_index import LOOSE_ROWS, TextIndex
+from core.store.sqlite.text_index import TextIndex
 from core.text.terms import stop_words
 
 MESSAGES_MOST = 100_000
@@ -49,7 +49,6 @@ def find(connection: Connection, found: ErasureList, query: SearchQuery) -> Quot
     ids.update(found.ids["messages"])
     said = connection.execute(erasure.SAID, {**found.values, "messages": list_value(ids)}).fetchall()
     found.ids["messages"], found.texts = [row["id"] for row in said], [row["text"] for row in said]
-    found.has_more = len(said) == LOOSE_ROWS
     for row in said:
         who = "I" if row["role"] != "user" else row["sender_name"] or ""
         found.shown.append(ErasureItem(kind="message", text=row["text"], at=moment(row["created_at"]), who=who))

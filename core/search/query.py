@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from itertools import chain, islice
 
-from core.store.query import Clause, Phrase, Route, SearchPlan
+from core.store.query import Clause, Phrase, SearchPlan
 from core.text.cjk import apart, asked_terms
 from core.text.normalize import WORD, bare, pairs_of, pieces, signed_terms, symbol_token, words_of
 from core.text.spelling import forms_of
@@ -64,27 +64,22 @@ def any_of(text: str) -> SearchPlan:
     asked = apart(list(chain.from_iterable(map(asked_terms, runs))))
     if not asked and not words and not symbols:
         asked, words = runs, [] if runs else typed
-    spoken = {**dict.fromkeys(signed_terms(spaced), ""), **{word: word for word in words}}
+    marks = {**dict.fromkeys(signed_terms(spaced), ""), **{word: word for word in words[:LIMIT_TERMS]}}
     pairs = {pair: pair for term in asked for pair in pairs_of(term) or [term]}
     pairs |= {symbol_token(symbol): symbol for symbol in symbols}
-    return SearchPlan((*_each(spoken, "words"), *_each(pairs, "pairs")))
-
-
-def _each(marks: dict[str, str], route: Route) -> Iterator[tuple[Clause]]:
-    """An alternative for each word, with what to mark for it."""
-    for word, mark in islice(marks.items(), LIMIT_TERMS):
-        yield (Clause(((route, Phrase((word,))),), (mark,) if mark else ()),)
+    marks |= dict(islice(pairs.items(), LIMIT_TERMS))
+    return SearchPlan(tuple((Clause((Phrase((word,)),), (mark,) if mark else ()),) for word, mark in marks.items()))
 
 
 def inflected(text: str) -> SearchPlan:
     """`parse`, but plain words match in any of their forms; the marks are the forms of a word with bars between."""
     plan, typed = parse(text), clean(text)
     words = typed.split()
-    is_plain = all(route == "words" for clause in plan.wanted for route, _ in clause.parts)
+    is_plain = all(kind == "words" for kind, _ in pieces(typed))
     if not words or _OPERATOR.search(typed) or not is_plain or list(plan.terms) != words:
         return plan
     forms = [forms_of(bare(word)) for word in words]
-    return SearchPlan((tuple(Clause((("words", Phrase(one)),), ("|".join(one),)) for one in forms),))
+    return SearchPlan((tuple(Clause((Phrase(one),), ("|".join(one),)) for one in forms),))
 
 
 def asked_for(text: str) -> str:
@@ -112,13 +107,6 @@ def is_question(text: str) -> bool:
     return is_plain and not all(word.isdecimal() for word in words)
 
 
-def route(kind: str, part: str) -> Route:
-    """The three-path dispatch: words, three or more characters of an unspaced script, or fewer (and emoji)."""
-    if kind == "words":
-        return "words"
-    return "trigram" if kind == "run" and len(part) >= 3 else "pairs"
-
-
 def _bare(text: str, is_excluded: bool) -> Clause | None:
     if text.startswith("-") and not text.startswith("--"):
         is_excluded, text = True, text[1:]
@@ -127,22 +115,24 @@ def _bare(text: str, is_excluded: bool) -> Clause | None:
 
 
 def _clause(text: str, is_excluded: bool, is_prefix: bool) -> Clause | None:
-    parts: list[tuple[Route, Phrase]] = []
+    """Words as they stand, runs by their pairs one behind the other, symbols by their tokens."""
+    phrases: list[Phrase] = []
     marks: list[str] = []
     cut = pieces(text)
     for index, (kind, part) in enumerate(cut):
-        chosen = route(kind, part)
-        if chosen == "words":
+        if kind == "words":
             head = _head(part)
             is_open = is_prefix and index == len(cut) - 1 and head == part
-            part = head
-            parts.append(("words", Phrase(_word(part, is_excluded), is_open)))
-            marks.append(" ".join(words_of(part)) + ("*" if is_open else ""))
+            phrases.append(Phrase(_word(head, is_excluded), is_open))
+            marks.append(" ".join(words_of(head)) + ("*" if is_open else ""))
         else:
-            texts = [part] if chosen == "trigram" else (pairs_of(part) or [part])
-            parts += [(chosen, Phrase((one if kind == "run" else symbol_token(one),))) for one in texts]
+            phrases.append(Phrase((_unspaced(part) if kind == "run" else symbol_token(part),)))
             marks.append(part)
-    return Clause(tuple(dict.fromkeys(parts)), tuple(marks), is_excluded) if parts else None
+    return Clause(tuple(dict.fromkeys(phrases)), tuple(marks), is_excluded) if phrases else None
+
+
+def _unspaced(run: str) -> str:
+    return " ".join(pairs_of(run)[:LIMIT_TERMS]) or run
 
 
 def _word(part: str, is_excluded: bool) -> tuple[str, ...]:

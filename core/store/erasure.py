@@ -76,7 +76,6 @@ class ErasureList:
     upto: int = 0
     counts: dict[str, int] = field(default_factory=dict)
     derived: int = 0
-    has_more: bool = False
     ids: defaultdict[str, list[Any]] = field(default_factory=lambda: defaultdict(list))
     texts: list[str] = field(default_factory=list)
     notes: set[str] = field(default_factory=set)

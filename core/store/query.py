@@ -15,9 +15,6 @@ between."""
 DAY_IN_CHUNK = 2
 """How often the terms of its days count in a chunk."""
 
-Route = Literal["words", "trigram", "pairs"]
-"""words · three or more characters of an unspaced script · one or two, and emoji: each has an index of its own."""
-
 Shape = Literal["discovery", "scroll", "browse", "read"]
 
 
@@ -29,10 +26,10 @@ class Phrase(NamedTuple):
 
 
 class Clause(NamedTuple):
-    """A message has all of the parts, each by the index of its route, or, if `is_excluded`, not all of them. marks:
-    what to mark in a text, folded; ``ferr*`` is a prefix, a blank stands between the words of a phrase."""
+    """A message has all of the phrases or, if `is_excluded`, not all of them. marks: what to mark in a text, folded;
+    ``ferr*`` is a prefix, a blank stands between the words of a phrase."""
 
-    parts: tuple[tuple[Route, Phrase], ...]
+    phrases: tuple[Phrase, ...]
     marks: tuple[str, ...] = ()
     is_excluded: bool = False
 

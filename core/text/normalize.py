@@ -94,14 +94,19 @@ def fold(text: str) -> str:
     return changed.sub(lambda match: known.get(match[0], ""), unicodedata.normalize("NFKC", text))
 
 
-def spaced_words(text: str | None) -> str:
-    """For the index of words: folded text without runs, then the terms of its signed words (``C++``)."""
+def indexed_words(text: str | None) -> str:
+    """What the index holds of a text: its words, folded; the pairs and single characters of its runs, symbols by code
+    point (``👍`` is ``u1f44d``), and the terms of its signed words (``C++``)."""
     if not text:
         return ""
+    tokens: list[str] = []
     if not text.isascii():
-        text = _YOUNG.sub(_apart, _RUN.sub(" ", fold(text)))
-    signed = signed_terms(text)
-    return " ".join([text, *signed]) if signed else text
+        text, parts = parted(text)
+        text = _YOUNG.sub(_apart, text)
+        for run, symbol in parts:
+            tokens += [*pairs_of(run), *run] if run else [symbol_token(symbol)]
+    tokens += signed_terms(text)
+    return " ".join([text, *tokens]) if tokens else text
 
 
 def _apart(match: re.Match[str]) -> str:
@@ -116,21 +121,6 @@ def signed_terms(text: str) -> list[str]:
         "".join("".join(map(symbol_token, part)) if part in ("#", ".", "++") else part for part in match.groups(""))
         for match in _SIGNED.finditer(text.casefold())
     ]
-
-
-def unspaced_runs(*texts: str | None) -> str:
-    """What the trigram index holds: the runs alone, with a blank between two; empty for most messages."""
-    return " ".join(run for text in texts if text and not text.isascii() for run in _RUN.findall(fold(text)))
-
-
-def unspaced_pairs(*texts: str | None) -> str:
-    """For the index of pairs: pairs and single characters of runs, symbols by code point (``👍`` is ``u1f44d``)."""
-    tokens: list[str] = []
-    for text in texts:
-        if text and not text.isascii():
-            for run, symbol in _PIECE.findall(fold(text)):
-                tokens.extend([*pairs_of(run), *run] if run else [symbol_token(symbol)])
-    return " ".join(tokens)
 
 
 def parted(text: str) -> tuple[str, list[tuple[str, str]]]:

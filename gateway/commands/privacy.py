@@ -65,8 +65,6 @@ def traces_text(traces: ErasureList, zone: tzinfo, *, is_limited: bool = False) 
         lines.append(f"- … and {more:,} more")
     if traces.derived:
         lines += ["", texts.DERIVED]
-    if traces.has_more:
-        lines += ["", texts.MORE_TO_FORGET]
     return "\n".join(lines)
 
 

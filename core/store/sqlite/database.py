@@ -288,7 +288,7 @@ def _sentence(path: Path, error: sqlite3.DatabaseError) -> str:
 
 
 OLDEST = (3, 37, 0)
-"""RETURNING came with 3.35, STRICT and the trigram tokenizer's present form with 3.37."""
+"""RETURNING came with 3.35, STRICT with 3.37."""
 REPORTED = 5
 
 

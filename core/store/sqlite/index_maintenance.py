@@ -16,7 +16,7 @@ from core.store.rows import meta, set_meta
 from core.store.sqlite import chunk_index
 from core.store.sqlite.database import Database
 from core.store.sqlite.fact_index import mend
-from core.store.sqlite.index_schema import CURSOR, INDEXED, STALE, TABLES, blank, merge_table
+from core.store.sqlite.index_schema import CURSOR, STALE, TABLES, blank, merge_table
 from core.text.normalize import VERSION
 from core.types import ErasureEpoch
 
@@ -107,11 +107,11 @@ def indexed_at_once(connection: Connection) -> Iterator[None]:
 
 
 def _index(connection: Connection, condition: str, parameters: Mapping[str, object]) -> None:
-    for table, view, columns in INDEXED:
-        connection.execute(
-            f"INSERT INTO {table} (rowid, {columns}) SELECT id, {columns} FROM {view} WHERE {condition} ORDER BY id",
-            parameters,
-        )
+    connection.execute(
+        "INSERT INTO messages_fts (rowid, text, tools, scope) "
+        f"SELECT id, text, tools, scope FROM messages_words WHERE {condition} ORDER BY id",
+        parameters,
+    )
 
 
 async def write_text(database: Database, work: Callable[[Connection], T], epoch: ErasureEpoch | None = None) -> T:

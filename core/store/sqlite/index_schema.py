@@ -14,7 +14,7 @@ from typing import Any
 
 from core.store.engine import Connection
 from core.store.query import DAY_IN_CHUNK
-from core.text.normalize import SCOPE, VERSION, bare, spaced_words, unspaced_pairs, unspaced_runs
+from core.text.normalize import SCOPE, VERSION, bare, indexed_words
 from core.text.terms import date_terms, terms_of
 
 SHOWN = "messages.kind = 'chat' AND messages.role IN ('user', 'assistant') AND messages.text <> ''"
@@ -56,25 +56,21 @@ STALE = "index_stale"
 CURSOR = "index_cursor"
 """Key of `state_meta`: a rebuild has got as far as this message id."""
 
-INDEXED: tuple[tuple[str, str, str], ...] = (
-    ("messages_fts", "messages_words", "text, tools, scope"),
-    ("messages_fts_trigram", "messages_runs", "runs"),
-    ("messages_fts_pairs", "messages_pairs", "pairs, scope"),
-)
-"""Each index, the view it stands over, its columns."""
+TABLES = ("messages_fts", "chunks_fts")
 
-TABLES = (*(table for table, _, _ in INDEXED), "chunks_fts")
-
-INDEXES = Template(files("core.store.sqlite").joinpath("indexes.sql").read_text("utf-8")).substitute(
-    shown=SHOWN, scope=SCOPE, version=VERSION
+_DRAWN = {"shown": SHOWN, "scope": SCOPE, "version": VERSION}
+INDEXES, TRIGGERS = (
+    Template(files("core.store.sqlite").joinpath(name).read_text("utf-8")).substitute(_DRAWN)
+    for name in ("indexes.sql", "triggers.sql")
 )
 
 
 def register(connection: sqlite3.Connection) -> None:
     """Gives a connection the SQL functions that the triggers and views use."""
-    connection.create_function("spaced_words", 1, spaced_words, deterministic=True)
-    connection.create_function("unspaced_runs", -1, unspaced_runs, deterministic=True)
-    connection.create_function("unspaced_pairs", -1, unspaced_pairs, deterministic=True)
+    connection.create_function("indexed_words", 1, indexed_words, deterministic=True)
+    # The views of earlier versions name these; a migration reads all views.
+    for name in ("spaced_words", "unspaced_runs", "unspaced_pairs"):
+        connection.create_function(name, -1, lambda *_: "")
     connection.create_aggregate("chunk_terms", 4, ChunkTerms)  # type: ignore[arg-type]  # typed for int results only
     connection.create_function("bare", 1, bare, deterministic=True)
 

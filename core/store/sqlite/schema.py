@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from core.store.sqlite.index_schema import INDEXES
+from core.store.sqlite.index_schema import INDEXES, TRIGGERS
 from core.text.normalize import VERSION
 
 FACTS_VERSION = "facts_version"
@@ -49,6 +49,24 @@ _NO_BACKFILLS = "DROP TABLE pasts;"
 """A backfill of a memory service is queued at once."""
 _NO_FINGERPRINTS = "ALTER TABLE calls DROP COLUMN imprint;"
 """Why a prefix missed is said without a digest of what was sent."""
+_ONE_INDEX = f"""
+DROP TRIGGER IF EXISTS messages_indexed;
+DROP TRIGGER IF EXISTS messages_indexed_wide;
+DROP TRIGGER IF EXISTS messages_unindexed;
+DROP TRIGGER IF EXISTS messages_changing;
+DROP TRIGGER IF EXISTS messages_changed;
+DROP TRIGGER IF EXISTS messages_changed_in_rebuild;
+DROP TRIGGER IF EXISTS messages_deleted_in_rebuild;
+DROP VIEW IF EXISTS messages_words;
+DROP TABLE IF EXISTS messages_fts_trigram;
+DROP TABLE IF EXISTS messages_fts_pairs;
+DROP VIEW IF EXISTS messages_runs;
+DROP VIEW IF EXISTS messages_pairs;
+{TRIGGERS}
+DELETE FROM state_meta WHERE key = 'index_cursor';
+INSERT OR IGNORE INTO state_meta (key, value) SELECT 'index_stale', '1' WHERE EXISTS (SELECT 1 FROM messages);
+"""
+"""One index over messages for words and for scripts without spaces, where there were three."""
 
 MIGRATIONS: tuple[str, ...] = (
     _TABLES + INDEXES + _FACTS + _FACTS_INDEX,
@@ -58,4 +76,5 @@ MIGRATIONS: tuple[str, ...] = (
     _NO_TRIES,
     _NO_BACKFILLS,
     _NO_FINGERPRINTS,
+    _ONE_INDEX,
 )

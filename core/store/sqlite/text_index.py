@@ -18,7 +18,6 @@ from core.store.query import (
     Clause,
     MessageMatch,
     Phrase,
-    Route,
     SearchPlan,
     SearchQuery,
     TermCounts,
@@ -32,9 +31,7 @@ from core.text.terms import is_question, name_terms, terms_of
 VALUE_CHARS = 200
 """A title or a name is compared by so much of it; folding can make eighteen characters of one."""
 FEW_SHARE = 0.2
-LOOSE_ROWS = 1000
-"""Of an any-of-the-words search over several indexes, at most so many rows are ranked together."""
-NEWEST: Mapping[Route, int] = {"words": 4_000, "trigram": 300, "pairs": 300}
+NEWEST, NEWEST_UNSPACED = 4_000, 300
 """What matches more often is ranked among the newest so many first, and what is older only where these do not give
 enough: to rank all is what costs. A word of a script without spaces is common sooner."""
 SESSIONS_LOOKED_AT = 1_000
@@ -46,11 +43,6 @@ LINEAGES_READ = 12
 TAIL_MESSAGES = 256
 """What is in no chunk yet is read at search, up to this many messages."""
 
-_TABLES: Mapping[Route, str] = {
-    "words": "messages_fts",
-    "trigram": "messages_fts_trigram",
-    "pairs": "messages_fts_pairs",
-}
 _JOINS = """
     CROSS JOIN messages ON messages.id = hits.rowid
     CROSS JOIN sessions ON sessions.id = messages.session_id
@@ -92,12 +84,11 @@ class TextIndex:
         """The messages of a plan, best first, lazily."""
         if not plan.alternatives:
             return
-        own = self._few_scopes()
-        if (single := single_expression(plan)) is not None:
-            yield from self._ranked(single[0], _within(*single, own))
-            return
-        parameters = dict(self._parameters)
-        yield from self._matches(self._mixed(plan, parameters, own), parameters)
+        expression = _within(expression_of(plan), self._few_scopes())
+        is_unspaced_asked = any(
+            is_unspaced(text) for clause in plan.wanted for one in clause.phrases for text in one.texts
+        )
+        yield from self._ranked(expression, NEWEST_UNSPACED if is_unspaced_asked else NEWEST)
 
     def latest(self, most: int) -> Iterator[MessageMatch]:
         """Without words: what the filters let through, the newest, at most so many a session."""
@@ -240,11 +231,11 @@ class TextIndex:
             {**self._parameters, "until": until(self._connection)},
         )
 
-    def _ranked(self, route: Route, expression: str) -> Iterator[MessageMatch]:
+    def _ranked(self, expression: str, most: int) -> Iterator[MessageMatch]:
         """The newest by rank, then all else. Ranked before anything is joined, or FTS5 computes ranks twice."""
-        matching = f"FROM {_TABLES[route]} WHERE {_TABLES[route]} MATCH :expression"
+        matching = "FROM messages_fts WHERE messages_fts MATCH :expression"
         ranked = f"SELECT rowid AS id, rank AS score {matching}"
-        most = number = NEWEST[route]
+        number = most
         parameters = {**self._parameters, "expression": expression, "most": most}
         for row in self._connection.execute(self._joined(f"{ranked} ORDER BY rowid DESC LIMIT :most"), parameters):
             number = row[4]
@@ -265,39 +256,6 @@ class TextIndex:
             WITH hits (rowid, score) AS MATERIALIZED (SELECT id, score FROM ({found}) ORDER BY score, id DESC LIMIT -1)
             SELECT {_FIELDS}, -hits.score, (SELECT COUNT(*) FROM hits)
             FROM hits {_JOINS} {self._places} WHERE {self._conditions}
-        """
-
-    def _mixed(self, plan: SearchPlan, parameters: dict[str, Any], own: Sequence[int]) -> str:
-        """Several indexes: the sum of their ranks, as far as one of the alternatives holds."""
-
-        def matching(route: Route, expression: str) -> str:
-            name, table = f"match_{len(parameters)}", _TABLES[route]
-            parameters[name] = _within(route, expression, own)
-            return f"FROM {table} WHERE {table} MATCH :{name}"
-
-        def having(clauses: Iterable[Clause]) -> str:
-            found = (matching(route, " AND ".join(phrases)) for route, phrases in _by_route(clauses).items())
-            return " AND ".join(f"id IN (SELECT rowid {one})" for one in found)
-
-        ranked = [
-            f"SELECT rowid AS id, rank AS score {matching(route, ' OR '.join(phrases))}"
-            for route, phrases in _by_route(plan.wanted).items()
-        ]
-        held = []
-        # Where each alternative is one phrase, whatever is ranked holds.
-        if any(len(clauses) > 1 or len(clauses[0].parts) > 1 for clauses in plan.alternatives):
-            for clauses in plan.alternatives:
-                wanted = having(clause for clause in clauses if not clause.is_excluded)
-                unwanted = [f" AND NOT ({having([clause])})" for clause in clauses if clause.is_excluded]
-                held.append(f"({wanted}{''.join(unwanted)})")
-        return f"""
-            WITH hits (rowid, score) AS (
-                SELECT id, -SUM(score) FROM ({" UNION ALL ".join(ranked)})
-                {"WHERE " + " OR ".join(held) if held else ""}
-                GROUP BY id
-            )
-            SELECT {_FIELDS}, hits.score FROM hits {_JOINS} {self._places}
-            WHERE {self._conditions} ORDER BY hits.score DESC, messages.id DESC LIMIT {LOOSE_ROWS}
         """
 
     def _few_scopes(self) -> list[int]:
@@ -383,31 +341,19 @@ def _asker(query: SearchQuery) -> dict[str, Any]:
     return {"private": scope_parameter(private), "accounts": json.dumps(sorted(clean(key) for key in accounts))}
 
 
-def single_expression(plan: SearchPlan) -> tuple[Route, str] | None:
-    """The one FTS5 expression that says all of a plan, where one index can answer alone."""
-    routes = _by_route(clause for clauses in plan.alternatives for clause in clauses)
-    if len(routes) > 1:
-        return None
+def expression_of(plan: SearchPlan) -> str:
+    """The plan as FTS5 has it."""
     whole = []
     for clauses in plan.alternatives:
         expression = f"({_all_of(clause for clause in clauses if not clause.is_excluded)})"
         if unwanted := " OR ".join(f"({_all_of([clause])})" for clause in clauses if clause.is_excluded):
             expression = f"({expression} NOT ({unwanted}))"
         whole.append(expression)
-    return next(iter(routes)), " OR ".join(whole)
+    return " OR ".join(whole)
 
 
 def _all_of(clauses: Iterable[Clause]) -> str:
-    return " AND ".join(phrase for phrases in _by_route(clauses).values() for phrase in phrases)
-
-
-def _by_route(clauses: Iterable[Clause]) -> dict[Route, dict[str, None]]:
-    """The phrases of clauses as FTS5 has them, by the index that is asked for them."""
-    found: dict[Route, dict[str, None]] = {}
-    for clause in clauses:
-        for route, phrase in clause.parts:
-            found.setdefault(route, {})[_phrase(phrase)] = None
-    return found
+    return " AND ".join(_phrase(phrase) for clause in clauses for phrase in clause.phrases)
 
 
 def _phrase(phrase: Phrase) -> str:
@@ -416,9 +362,9 @@ def _phrase(phrase: Phrase) -> str:
     return quoted[0] if len(quoted) == 1 else f"({' OR '.join(quoted)})"
 
 
-def _within(route: Route, expression: str, own: Sequence[int]) -> str:
+def _within(expression: str, own: Sequence[int]) -> str:
     """The expression, tied to the word that names the scope where the scopes are few."""
-    if not own or route == "trigram":
+    if not own:
         return expression
     names = " OR ".join(f'"{SCOPE}{scope}"' for scope in own)
     return f"({expression}) AND ({names})"

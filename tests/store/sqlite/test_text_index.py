@@ -9,7 +9,6 @@ from core.search.recall import Recall
 from core.store.query import SearchQuery
 from core.store.sqlite.database import Database
 from core.store.sqlite.index_maintenance import write_text
-from core.store.sqlite.index_schema import INDEXED
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.stored_history import ANA, StoredHistory
 
@@ -38,8 +37,8 @@ async def test_insert_fills_each_index_with_its_scripts(stored: StoredHistory, r
     _session, first, second = await stored.session(["Café in Porto", "修改youer服务端 👍"])
     assert await _ids(stored, "messages_fts", "cafe") == [first]
     assert await _ids(stored, "messages_fts", "youer") == [second]
-    assert await _ids(stored, "messages_fts_trigram", "服务端") == [second]
-    assert await _ids(stored, "messages_fts_pairs", "修改 u1f44d") == [second]
+    assert await _ids(stored, "messages_fts", '"服务 务端"') == [second]
+    assert await _ids(stored, "messages_fts", "修改 u1f44d") == [second]
     assert await recall.verify() == []
 
 
@@ -58,9 +57,8 @@ async def test_whatever_is_more_than_ascii_reaches_the_indexes_of_other_scripts(
     behind_nul = await stored.say(session, "ends here\0数据库")
     in_tools = await stored.say(session, "plain", role="assistant", tools="数据库")
     symbol = await stored.say(session, "well 👍")
-    assert await _ids(stored, "messages_fts_trigram", "数据库") == [behind_nul, in_tools]
-    assert await _ids(stored, "messages_fts_pairs", "数据 OR u1f44d") == [behind_nul, in_tools, symbol]
-    assert (await stored.execute("SELECT COUNT(*) FROM messages_fts_pairs_docsize"))[0][0] == 3
+    assert await _ids(stored, "messages_fts", '"数据 据库"') == [behind_nul, in_tools]
+    assert await _ids(stored, "messages_fts", "数据 OR u1f44d") == [behind_nul, in_tools, symbol]
     assert await recall.verify() == []
 
 
@@ -68,8 +66,7 @@ async def test_only_chat_is_indexed(stored: StoredHistory, recall: Recall) -> No
     session = (await stored.session())[0]
     for kind in ("quote", "command", "notice"):
         await stored.say(session, f"secret 数据库 {kind}", kind=kind)
-    for table, _, _ in INDEXED:
-        assert (await stored.execute(f"SELECT COUNT(*) FROM {table}_docsize"))[0][0] == 0
+    assert (await stored.execute("SELECT COUNT(*) FROM messages_fts_docsize"))[0][0] == 0
     assert await recall.verify() == []
 
 
@@ -99,12 +96,9 @@ async def _damage(stored: StoredHistory, table: str) -> None:
     await stored.execute(f"UPDATE {table}_data SET block = randomblob(8) WHERE id > 10")
 
 
-@pytest.mark.parametrize("table", [table for table, _, _ in INDEXED])
-async def test_damage_costs_no_message_and_is_mended(
-    database: Database, stored: StoredHistory, recall: Recall, table: str
-) -> None:
+async def test_damage_costs_no_message_and_is_mended(database: Database, stored: StoredHistory, recall: Recall) -> None:
     _session, _first = await stored.session(["the ferry 数据库 leaves"])
-    await _damage(stored, table)
+    await _damage(stored, "messages_fts")
     await database.read(lambda connection: None)
 
     def append(connection):  # type: ignore[no-untyped-def]
