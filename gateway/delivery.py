@@ -20,7 +20,7 @@ import structlog
 from core.errors import DeliveryError, MnemeError, StoreError
 from core.memory.manager import MemoryManager
 from core.ports import Clock, DeliveryRecord, Reply
-from core.store.inbox import Inbox, InboxEntry
+from core.store.inbox import Inbox
 from core.store.outbox import INTENDED, Outbox, OutboxItem
 from core.store.sync import SyncTask
 from core.types import Address, Answer, Inbound
@@ -77,8 +77,8 @@ class Delivery:
         """Addresses to which something of the outbox is being delivered, and keys of notices."""
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         """The lock of each address that something is being delivered to, and of those that wait for it."""
-        self._left: dict[str, str] = {}
-        """Keys left to `run`, which is called whenever something else has been sent to their address."""
+        self._left: dict[str, Address] = {}
+        """By key what is left to `run`, which is called whenever something else has been sent to that address."""
         self._records: WeakValueDictionary[str, _Record] = WeakValueDictionary()
         """By key of what is being delivered: what was posted is stored as the delivery ends, at the latest."""
         self._unwritten: deque[Write] = deque()
@@ -120,12 +120,11 @@ class Delivery:
         if outbox_item.kind == "notice":
             # It stands in no order, so that one which hangs holds up no answer.
             return await self._send(outbox_item, reply, answer)
-        address = outbox_item.address.key
-        async with self._locks.setdefault(address, asyncio.Lock()):
+        async with self._locks.setdefault(outbox_item.address.key, asyncio.Lock()):
             if not await self._is_behind(outbox_item):
                 is_sent = await self._send(outbox_item, reply, answer)
                 self._left.pop(outbox_item.key, None)
-                if address in self._left.values():
+                if outbox_item.address in self._left.values():
                     self.wake()
                 return is_sent
         await self._leave(outbox_item, reply, answer)
@@ -185,12 +184,6 @@ class Delivery:
                     async with asyncio.timeout(rest_s):
                         await self._called.wait()
 
-    async def expire(self, entry: InboxEntry) -> None:
-        """The reply that came with the event is lost and nothing else may answer it."""
-        outbox_item = await self.outbox.hold(self.draft(entry.inbound))
-        await self.outbox.mark_dead(outbox_item.key, "expired: the process ended before it was answered")
-        await self.inbox.close([entry.id])
-
     async def tell(self, inbound: Inbound, reply: Reply, answer: Answer, *, has_begun: bool = False) -> None:
         """Says something that need not be kept (a pairing code to a stranger), or that cannot be."""
         try:
@@ -214,7 +207,7 @@ class Delivery:
 
     async def _leave(self, outbox_item: OutboxItem, reply: Reply, answer: Answer) -> None:
         """`run` may take an answer only once its reply has ended and all its messages are recorded."""
-        self._left[outbox_item.key] = outbox_item.address.key
+        self._left[outbox_item.key] = outbox_item.address
         try:
             with contained():
                 await reply.abandon()

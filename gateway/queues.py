@@ -35,7 +35,6 @@ class PendingEvent:
     reply: Reply
     scope: Scope
     outbox_item: OutboxItem
-    is_plain: bool
     is_overheard: bool = False
     is_beside: bool = False
     is_taken: bool = False
@@ -48,6 +47,10 @@ class PendingEvent:
     @property
     def inbound(self) -> Inbound:
         return self.entry.inbound
+
+    @property
+    def is_plain(self) -> bool:
+        return self.inbound.kind == "message" and self.inbound.command is None
 
     @property
     def is_part(self) -> bool:

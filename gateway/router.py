@@ -101,7 +101,8 @@ class Router:
         if entry_id is None:
             return None
         entry = InboxEntry(id=entry_id, inbound=inbound, received_at=now)
-        self._join(self._pending(entry, reply, scope, is_overheard=verdict == "overheard"))
+        outbox_item = self._delivery.draft(inbound)
+        self._join(self._pending(entry, reply, scope, outbox_item, is_overheard=verdict == "overheard"))
         try:
             await self._access.greet(inbound)
         except StoreError as error:
@@ -175,23 +176,16 @@ class Router:
         events = []
         for entry in await self._inbox.waiting(adapter.platform):
             try:
-                event = await self._resumed(entry, adapter)
+                if event := await self._resumed(entry, adapter, limit_age):
+                    events.append(event)
             except Exception as error:
                 await self._set_aside(entry, error)
-                continue
-            if event is None:
-                continue
-            age = self._clock.now() - entry.received_at
-            if entry.inbound.kind == "message" and not event.is_overheard and age > limit_age:
-                await self._answer_instead((event,), Answer(text=texts.away(age)))
-            else:
-                events.append(event)
         # Joined last: when something fails before, all of it is tried again, and nothing stands in a queue twice.
         for event in events:
             self._join(event)
         return [event.entry.id for event in events]
 
-    async def _resumed(self, entry: InboxEntry, adapter: Adapter) -> PendingEvent | None:
+    async def _resumed(self, entry: InboxEntry, adapter: Adapter, limit_age: timedelta) -> PendingEvent | None:
         """None when the entry is not to be answered any more."""
         inbound = entry.inbound
         verdict, scope = await self._access.judge(inbound)
@@ -201,8 +195,11 @@ class Router:
             return None
         outbox_item = await self._delivery.outbox.find(self._delivery.draft(inbound))
         reply = adapter.reply(inbound.address, outbox_item.reply_to)
-        event = self._pending(entry, reply, scope, is_overheard=verdict == "overheard")
-        event.outbox_item = outbox_item
+        event = self._pending(entry, reply, scope, outbox_item, is_overheard=verdict == "overheard")
+        age = self._clock.now() - entry.received_at
+        if inbound.kind == "message" and not event.is_overheard and age > limit_age:
+            await self._answer_instead((event,), Answer(text=texts.away(age)))
+            return None
         return event
 
     async def _set_aside(self, entry: InboxEntry, error: Exception) -> None:
@@ -226,19 +223,19 @@ class Router:
         if not is_known and event is not None and event.is_taken:
             event.changes.append(inbound)
 
-    def _pending(self, entry: InboxEntry, reply: Reply, scope: Scope, *, is_overheard: bool) -> PendingEvent:
-        inbound = entry.inbound
-        is_plain = inbound.kind == "message" and inbound.command is None
+    def _pending(
+        self, entry: InboxEntry, reply: Reply, scope: Scope, outbox_item: OutboxItem, *, is_overheard: bool
+    ) -> PendingEvent:
+        command = entry.inbound.command
         # Presses, and commands that only read, are served at once, beside the running turn.
-        is_reading = inbound.command is not None and self._commands.is_reading(inbound.command)
+        is_beside = entry.inbound.kind == "action" or (command is not None and self._commands.is_reading(command))
         return PendingEvent(
             entry=entry,
             reply=reply,
             scope=scope,
-            outbox_item=self._delivery.draft(inbound),
-            is_plain=is_plain,
+            outbox_item=outbox_item,
             is_overheard=is_overheard,
-            is_beside=inbound.kind == "action" or is_reading,
+            is_beside=is_beside,
         )
 
     def _join(self, event: PendingEvent) -> None:

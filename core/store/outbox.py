@@ -72,7 +72,6 @@ INSERT = """
 INSERT INTO outbox (key, lane, kind, payload, posted, reply_to, attempts, next_at, created_at)
 VALUES (:key, :address, :kind, :payload, :posted, :reply_to, :attempts, :next_at, :created_at)
 """
-HOLD = f"{INSERT} ON CONFLICT (key) DO NOTHING"
 INSERT_OR_FILL = f"""
 {INSERT} ON CONFLICT (key) DO UPDATE SET payload = excluded.payload, next_at = excluded.next_at
 WHERE {OPEN}
@@ -112,16 +111,6 @@ class Outbox:
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
-
-    async def hold(self, outbox_item: OutboxItem) -> OutboxItem:
-        """Makes the item, not due, unless its key exists; returns what is stored."""
-        values = _values(outbox_item, self._clock.now()) | {"next_at": None}
-
-        def work(connection: Connection) -> OutboxItem:
-            connection.execute(HOLD, values)
-            return _outbox_item(connection.execute("SELECT * FROM outbox WHERE key = :key", values).fetchone())
-
-        return await self._database.write(work)
 
     async def find(self, outbox_item: OutboxItem) -> OutboxItem:
         """What an earlier process made of this item; else the item."""
@@ -209,11 +198,9 @@ def fill_outbox_item(connection: Connection, outbox_item: OutboxItem, now: datet
     """Makes an item or fills the held one of that key, unless it is over; one without an answer is only held.
     `message_id`: of the same words in the conversation."""
     values = _values(outbox_item, now) | {"message_id": message_id}
-    if outbox_item.answer is None:
-        connection.execute(HOLD, values)
-        return
-    connection.execute(INSERT_OR_FILL, values)
-    connection.execute(f"UPDATE outbox SET message_id = :message_id WHERE key = :key AND {OPEN}", values)
+    connection.execute(PUT if outbox_item.answer is None else INSERT_OR_FILL, values)
+    if outbox_item.answer is not None:
+        connection.execute(f"UPDATE outbox SET message_id = :message_id WHERE key = :key AND {OPEN}", values)
 
 
 def _posted(message_ids: Sequence[str]) -> str:

@@ -13,6 +13,7 @@ from core.errors import DeliveryError
 from core.types import Answer
 from gateway.delivery import LONGEST_REST_S
 from tests.fixtures.delivery_harness import DeliveryHarness, open_delivery
+from tests.fixtures.delivery_record import hold
 from tests.fixtures.samples import inbound
 
 NOTHING = {"held": 0, "due": 0, "dead": 0}
@@ -133,7 +134,7 @@ async def test_a_locked_store_costs_neither_the_answer_nor_its_booking(room: Del
         await room.watch.until(lambda: room.outbox.ends == [("a", "done"), ("b", "done")])
     assert room.telegram.said == [("1", "a"), ("1", "b")]
     assert reply.receipt is not None
-    assert (await room.outbox.hold(outbox_item)).posted == tuple(reply.receipt.posted)
+    assert (await hold(room.outbox, outbox_item)).posted == tuple(reply.receipt.posted)
 
 
 async def test_a_stranger_is_told_or_not_and_nothing_is_kept(room: DeliveryHarness) -> None:
@@ -146,14 +147,3 @@ async def test_a_stranger_is_told_or_not_and_nothing_is_kept(room: DeliveryHarne
         await room.delivery.tell(event, room.telegram.staged_reply(event.address), Answer(text="your code"))
     assert room.telegram.said == [("42", "your code")]
     assert await room.outbox.counts() == NOTHING
-
-
-async def test_an_event_is_accepted_once_and_what_has_no_way_back_expires(room: DeliveryHarness) -> None:
-    event = inbound()
-    assert await room.inbox.accept(event, room.clock.now()) is not None
-    assert await room.inbox.accept(event, room.clock.now()) is None
-    (entry,) = await room.inbox.waiting()
-    await room.delivery.expire(entry)
-    assert await room.inbox.waiting() == []
-    assert await room.inbox.accept(event, room.clock.now()) is None
-    assert (await room.delivery.outbox.hold(room.delivery.draft(event))).is_over

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from core.ports import DeliveryRecord
 from core.store.inbox import InboxEntry
-from core.types import Address, Answer, Inbound, Scope, Sender
+from core.types import Address, Answer, Command, Inbound, Scope, Sender
 from gateway.delivery import Delivery
 from gateway.queues import ConversationQueues, PendingEvent
 
@@ -38,6 +38,7 @@ def event(number: int, chat: str = "1", *, is_plain: bool = True, is_overheard: 
         message_id=str(number),
         sent_at=AT,
         is_direct=True,
+        command=None if is_plain else Command(name="title"),
     )
     entry = InboxEntry(id=number, inbound=inbound, received_at=AT)
     return PendingEvent(
@@ -45,7 +46,6 @@ def event(number: int, chat: str = "1", *, is_plain: bool = True, is_overheard: 
         reply=NoReply(),
         scope=inbound.scope,
         outbox_item=Delivery.draft(inbound),
-        is_plain=is_plain,
         is_overheard=is_overheard,
     )
 

@@ -14,6 +14,7 @@ from core.errors import DeliveryError, StoreError
 from core.ports import Reply
 from core.types import Account, Address, Answer, Command, Scope, Sender
 from gateway import texts
+from tests.fixtures.delivery_record import hold
 from tests.fixtures.gateway_harness import GatewayHarness, KeptPlatform, KeptReply, notices, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 
@@ -203,7 +204,7 @@ async def test_a_restart_answers_what_was_accepted_once_and_into_the_placeholder
         inbound = harness.inbound("are you there?")
         number = await harness.router.admit(inbound, reply)
         assert number is not None
-        outbox_item = await harness.delivery.outbox.hold(harness.delivery.draft(inbound))
+        outbox_item = await hold(harness.delivery.outbox, harness.delivery.draft(inbound))
         await harness.services.outbox.set_posted(outbox_item.key, ["placeholder"])
     async with open_gateway(home, ScriptedModel(says("yes"))) as harness:
         platform = harness.platforms["telegram"]

@@ -14,6 +14,7 @@ from core.agent.offline import Offline
 from core.errors import DeliveryError, ModelError
 from core.store.outbox import OutboxItem
 from core.types import Address, Answer, Scope, Usage
+from tests.fixtures.delivery_record import hold
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 
@@ -195,7 +196,7 @@ async def test_a_reminder_still_arrives_meanwhile(home: Path) -> None:
         await harness.say("/incognito")
         address = harness.inbound("x").address
         outbox_item = OutboxItem(key="job:1", kind="reminder", address=address, answer=Answer(text="tea"))
-        await harness.delivery.outbox.hold(outbox_item)
+        await hold(harness.delivery.outbox, outbox_item)
         await harness.services.outbox.put(replace(outbox_item, answer=Answer(text="tea")))
         reply = KeptReply(DeliveryError("away"))
         harness.delivery.begin(outbox_item, reply)

@@ -15,6 +15,7 @@ from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
 from core.types import Address, Answer, Button, Command, File
 from tests.fixtures.clock import SteadyClock
+from tests.fixtures.delivery_record import hold
 from tests.fixtures.samples import ANA, CHAT, NOON, inbound, message, opened
 
 OTHER = Address(platform="discord", chat_id="9", thread_id="8")
@@ -51,7 +52,7 @@ async def due(outbox: Outbox, *platforms: str) -> list[str]:
 
 async def test_a_parcel_is_held_until_it_is_filled(outbox: Outbox) -> None:
     wanted = replace(outbox_item("a", OTHER), reply_to="", kind="reminder")
-    held = await outbox.hold(replace(wanted, next_at=NOON))
+    held = await hold(outbox, replace(wanted, next_at=NOON))
     assert held == replace(wanted, id=held.id)
     assert await outbox.due(NOON) == []
     assert await outbox.next_at() is None
@@ -63,9 +64,9 @@ async def test_a_parcel_is_held_until_it_is_filled(outbox: Outbox) -> None:
 
 
 async def test_what_was_posted_is_found_by_the_next_process(outbox: Outbox) -> None:
-    await outbox.hold(outbox_item("a"))
+    await hold(outbox, outbox_item("a"))
     await outbox.set_posted("a", ["501", "0501", INTENDED])
-    assert (await outbox.hold(outbox_item("a"))).posted == ("501", "0501", INTENDED)
+    assert (await hold(outbox, outbox_item("a"))).posted == ("501", "0501", INTENDED)
 
 
 async def test_one_parcel_an_address_leaves_at_a_time_in_order(outbox: Outbox) -> None:
@@ -82,7 +83,7 @@ async def test_one_parcel_an_address_leaves_at_a_time_in_order(outbox: Outbox) -
 
 
 async def test_a_turn_at_work_holds_up_nobody(outbox: Outbox) -> None:
-    await outbox.hold(outbox_item("working"))
+    await hold(outbox, outbox_item("working"))
     await filled(outbox, "reminder")
     assert await due(outbox) == ["reminder"]
     await outbox.put(answered("working"))
@@ -108,7 +109,7 @@ async def test_what_is_for_other_platforms_takes_no_place(outbox: Outbox) -> Non
 
 
 async def test_an_answer_is_behind_older_ones_of_its_address_that_have_yet_to_leave(outbox: Outbox) -> None:
-    await outbox.hold(outbox_item("working"))
+    await hold(outbox, outbox_item("working"))
     await filled(outbox, "a1", "a2")
     await filled(outbox, "b", address=OTHER)
     assert [await outbox.is_behind(key) for key in ("working", "a1", "a2", "b", "unknown")] == [
@@ -142,7 +143,7 @@ async def test_a_failed_delivery_waits_and_counts(outbox: Outbox) -> None:
 async def test_nothing_leaves_twice(outbox: Outbox, database: Database) -> None:
     await filled(outbox, "a")
     await outbox.done("a")
-    again = await outbox.hold(outbox_item("a"))
+    again = await hold(outbox, outbox_item("a"))
     assert again.is_over
     assert again.answer is None
     await outbox.put(answered("a"))
@@ -157,7 +158,7 @@ async def test_what_cannot_be_delivered_is_kept_for_the_owner(outbox: Outbox) ->
     await filled(outbox, "a")
     await outbox.mark_dead("a", "the bot was blocked")
     assert await outbox.due(NOON) == []
-    dead = await outbox.hold(outbox_item("a"))
+    dead = await hold(outbox, outbox_item("a"))
     assert dead.is_over
     assert dead.answer == ANSWER
 
@@ -166,7 +167,7 @@ async def test_a_dead_process_gives_its_parcels_back(outbox: Outbox) -> None:
     await filled(outbox, "claimed", "postponed")
     await outbox.claim("claimed")
     await outbox.postpone("postponed", LATER, "429")
-    await outbox.hold(replace(outbox_item("turn", OTHER), kind="reminder"))
+    await hold(outbox, replace(outbox_item("turn", OTHER), kind="reminder"))
     assert await outbox.due(LATER) == []
     await outbox.recover(NOON)
     assert await due(outbox) == ["claimed"]
@@ -182,10 +183,10 @@ async def test_an_answer_that_nothing_works_on_any_more_is_buried(
     inbox = Inbox(database, clock)
     waiting = Address(platform="telegram", chat_id="42", thread_id="7")
     assert await inbox.accept(inbound("1", address=waiting), NOON) is not None
-    await outbox.hold(outbox_item("turn:telegram:42/7:message:1", waiting))
-    await outbox.hold(outbox_item("turn:discord:9/8:message:77", OTHER))
-    await outbox.hold(outbox_item("turn:telegram:42:message:2"))
-    await outbox.hold(replace(outbox_item("job:1:x"), kind="reminder"))
+    await hold(outbox, outbox_item("turn:telegram:42/7:message:1", waiting))
+    await hold(outbox, outbox_item("turn:discord:9/8:message:77", OTHER))
+    await hold(outbox, outbox_item("turn:telegram:42:message:2"))
+    await hold(outbox, replace(outbox_item("job:1:x"), kind="reminder"))
     await filled(outbox, "filled")
     await outbox.recover(NOON)
     assert await outbox.counts() == {"held": 2, "due": 1, "dead": 2}
@@ -210,10 +211,10 @@ async def test_delivered_keys_are_let_go_after_a_month(outbox: Outbox, clock: St
     await outbox.mark_dead("b", "gone")
     clock.advance(days=29)
     await outbox.recover(clock.now())
-    assert (await outbox.hold(outbox_item("a"))).is_over
+    assert (await hold(outbox, outbox_item("a"))).is_over
     clock.advance(days=2)
     await outbox.recover(clock.now())
-    assert not (await outbox.hold(outbox_item("a"))).is_over
+    assert not (await hold(outbox, outbox_item("a"))).is_over
     assert await outbox.counts() == {"held": 1, "due": 0, "dead": 1}
 
 

@@ -16,6 +16,7 @@ from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
 from core.types import Address, Answer, Message, Sender, Usage
 from tests.fixtures.clock import SteadyClock
+from tests.fixtures.delivery_record import hold
 from tests.fixtures.samples import ANA, BOB, CHAT, NOON, inbound, message, opened, session
 
 MINE = frozenset((ANA,))
@@ -200,7 +201,7 @@ async def test_an_answer_its_entries_and_its_parcel_are_one_transaction(
     made = await opened(conversations)
     entries = [await inbox.accept(inbound(number), NOON) for number in ("1", "2")]
     assert None not in entries
-    held = await outbox.hold(OutboxItem(key="turn:1", kind="answer", address=CHAT, reply_to="1"))
+    held = await hold(outbox, OutboxItem(key="turn:1", kind="answer", address=CHAT, reply_to="1"))
     await outbox.set_posted("turn:1", ["501"])
     outbox_item = replace(held, answer=Answer(text="done"), next_at=NOON)
     with pytest.raises(StoreError, match="no session 99"):
