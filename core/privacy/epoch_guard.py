@@ -31,8 +31,7 @@ class View:
 
 
 class EpochGuard:
-    """Calls each of `caches` when any process erased something since the last work began: to drop what was looked up
-    for later."""
+    """Calls each of `caches`, which hold what was looked up for later, when any process has erased something."""
 
     def __init__(self, database: Database) -> None:
         self.caches: list[Callable[[], None]] = []

@@ -73,9 +73,9 @@ def _messages(connection: Connection, query: SearchQuery) -> tuple[SearchPlan, s
 
 
 def _matching(connection: Connection, plan: SearchPlan, query: SearchQuery) -> set[int]:
-    index = TextIndex(connection, query)
     if not plan.alternatives and query.text.strip():
         return set()
+    index = TextIndex(connection, query)
     return {one.message_id for one in (index.find(plan) if plan.alternatives else index.latest(MESSAGES_MOST))}
 
 
@@ -84,15 +84,15 @@ def _find_unanswered(connection: Connection, found: ErasureList, words: Quoting)
     known, request = set(found.ids["messages"]), found.request
     for row in connection.execute(erasure.WAITING, found.values):
         inbound = load_inbound(row["inbound"])
-        if row["message_id"] in known:
+        arguments = inbound.command.arguments if inbound.command else None
+        names = [one.name for one in inbound.attachments]
+        is_own, is_message = inbound.sender.id == request.account.user_id, row["message_id"] in known
+        may_go = is_own or not request.is_limited
+        if is_message or (may_go and words.has_words(inbound.text, arguments, *names)):
             found.ids["inbox"].append(row["id"])
-        elif not request.is_limited or inbound.sender.id == request.account.user_id:
-            arguments = inbound.command.arguments if inbound.command else ""
-            if words.has_words(inbound.text, arguments, *(attachment.name for attachment in inbound.attachments)):
-                found.ids["inbox"].append(row["id"])
-                if inbound.command is None:
-                    who = inbound.sender.name
-                    found.shown.append(ErasureItem(kind="message", text=inbound.text, at=inbound.sent_at, who=who))
+            if not is_message and inbound.command is None:
+                who = inbound.sender.name
+                found.shown.append(ErasureItem(kind="message", text=inbound.text, at=inbound.sent_at, who=who))
 
 
 class _CopySearch:
@@ -106,16 +106,13 @@ class _CopySearch:
         self._made_from = set(found.ids["messages"])
 
     def run(self) -> None:
-        for kind in ("facts", "fact_changes", "note_changes", "pending_notes", "jobs"):
-            self._copies(kind)
         self._conversation()
         self._made_from.update(self._found.ids["repeats"])
-        self._copies("titles", made_of_it=self._sessions(erasure.OPENED_BY))
-        for kind in ("sources", "outbox", "actions", "updates"):
+        for kind in erasure.COPIES:
             self._copies(kind)
 
-    def _copies(self, kind: str, made_of_it: set[int] | frozenset[int] = frozenset()) -> None:
-        found = self._found
+    def _copies(self, kind: str) -> None:
+        found, made_of_it = self._found, self._sessions(erasure.OPENED_BY) if kind == "titles" else set()
         for row_id, message_id, at, *columns in self._connection.execute(erasure.COPIES[kind][0], found.values):
             texts = [text for text in columns if text]
             is_made_of_it = message_id in self._made_from or row_id in made_of_it
@@ -132,8 +129,7 @@ class _CopySearch:
         return {row[0] for row in self._connection.execute(statement, self._found.values)}
 
     def _is_meant(self, *texts: str, by_words: bool = False) -> bool:
-        """In a room the words of a query are others' words too: only what was said counts, unless the texts are the
-        asker's alone."""
+        """In a room the words of a query are others' too: only what was said counts, unless the texts are one's own."""
         may_by_words = by_words or not self._is_limited
         return (may_by_words and self._quoting.has_words(*texts)) or self._quoting.repeats(*texts)
 
@@ -147,8 +143,7 @@ class _CopySearch:
                 self._found.texts.append(row["text"])
 
     def _is_repeat(self, row: Row, *, is_apart: bool) -> bool:
-        """An answer goes for a longer stretch; what is not talk (commands, results of tools) also for the words alone
-        and for short copies."""
+        """An answer goes for a longer stretch; a command or a tool's result also for the words and for short copies."""
         said = (row["text"], row["tools"], row["blocks"])
         is_own = row["role"] == "user" and row["sender_id"] == self._found.request.account.user_id
         if row["role"] == "user" and (row["kind"] != "command" or (self._is_limited and not is_own)):

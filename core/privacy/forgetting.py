@@ -179,15 +179,12 @@ class Forgetting:
 
 def _told(asked: Sequence[str]) -> str:
     were, are = ("was", "is") if len(asked) == 1 else ("were", "are")
-    return (
-        f"{' and '.join(asked)} {were} told of it and {are} being asked to erase it; when that cannot be done, "
-        "the owner hears of it."
-    )
+    told = f"{' and '.join(asked)} {were} told of it and {are} being asked to erase it"
+    return f"{told}; when that cannot be done, the owner hears of it."
 
 
 class HomeFiles:
-    """The files of a home beside state.db and the notebook in which words of people may stand: what was typed in the
-    terminal, and the log."""
+    """What was typed in the terminal, and the log: files beside state.db and the notes with words of people."""
 
     def __init__(self, home: Path) -> None:
         self._home = home
@@ -197,8 +194,7 @@ class HomeFiles:
         return list(filter(None, map(_typed, self._entries()))) if _TERMINAL in scopes else []
 
     def erase(self, scopes: frozenset[Scope], quoting: Quoting) -> list[str]:
-        """Erases what repeats what was said, or was typed with the words; returns the names of files that cannot be
-        written."""
+        """Erases what repeats what was said, or was typed with the words; the names of files that cannot be written."""
         kept: dict[Path, list[str]] = {}
         for path in self._home.glob(f"{LOG}*"):
             # Words of people are logged by mistake only, and a single one may be one of ours.

@@ -11,8 +11,7 @@ from core.text.normalize import bare, is_unspaced
 
 RUN_TOKENS = 5
 RUN_CHARS = 12
-"""A quotation has at least so many words in a row (of an unspaced script, characters) and so many characters: less is
-how people speak anyway."""
+"""A quotation has so many words (of an unspaced script, characters) in a row, and so many characters."""
 COPIED_CHARS = 6
 """The least length of a short text that is looked for as a whole in copies."""
 _ESCAPE = re.compile(r"\\+(?:u([0-9a-fA-F]{4})|[nrtbf\"/])")
@@ -49,8 +48,7 @@ class Quoting:
         return bool(self._runs) and any(self._has_run(_tokens(_read(text))) for text in texts if text)
 
     def copies(self, *texts: str | None) -> bool:
-        """Whether one of the texts is what was said, repeats it, or holds the whole of something short that was
-        said."""
+        """Whether one of the texts is what was said, repeats it, or holds something short that was said as a whole."""
         return self.repeats(*texts) or any(
             text.strip() in self._whole or self._has_short(_tokens(_read(text))) for text in texts if text
         )

@@ -230,9 +230,9 @@ WHERE sent NOT NULL AND json_array_length(sent) > 2 AND session_id IN ({_SESSION
 """
 """Leaves of what was sent only the time line and the question."""
 _BEGUN = "SELECT * FROM erasures WHERE begun_at < COALESCE(:before, begun_at + 1) AND done_at IS NULL"
-_DELETE_OTHERS = f"""
-DELETE FROM erasures WHERE begun_at IS NULL AND id <> :id AND {overlaps("erasures.scopes", "scopes")}
-"""
+_DELETE_OTHERS = (
+    f"DELETE FROM erasures WHERE begun_at IS NULL AND id <> :id AND {overlaps('erasures.scopes', 'scopes')}"
+)
 """They have words that may be those that go."""
 _FINISH = "UPDATE erasures SET done_at = :now, number = :number, list = :list WHERE id = :id AND done_at IS NULL"
 _MESSAGES = f"SELECT id, session_id, kind, text FROM messages WHERE {_IDS}"
