@@ -139,7 +139,7 @@ class Evidence:
 
     def __init__(self, rows: Sequence[Message]) -> None:
         self._rows = rows
-        self._own = [index for index, row in enumerate(rows) if is_own(row)][-LOOKED_AT:]
+        self._own = [index for index, row in enumerate(rows) if typed(row)][-LOOKED_AT:]
         self._ready: dict[int, _Text] = {}
 
     def support(
@@ -270,11 +270,6 @@ def whose(content: str) -> str | None:
     if (kin := _KIN.match(told)) is not None:
         return entity_key(f"my {kin['kin']}")
     return None if pattern("unspaced_kin").match(told) or pattern("other_subject").match(told) else ME
-
-
-def is_own(row: Message) -> bool:
-    """Whether a person has typed something of a row, in earnest and to be heard."""
-    return bool(typed(row))
 
 
 def own_words(text: str) -> str:

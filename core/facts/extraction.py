@@ -1,9 +1,8 @@
-"""From text to facts: what a model tells, in a turn's extraction or by its tool, is looked up in what people typed, and
-becomes a claim of who said it; without a model the rules read.
+"""From people's own messages, each once, to facts: what a model tells is looked up in what they typed; without a model
+the rules read.
 
-Only people's own messages are read, never an answer, a tool's result, a quotation or a bot, each once. What nobody has
-typed is dropped, or waits for a yes where the model can quote what it means. Of an answer each item that can be read
-is kept; for the rest it is asked once more, and then the rules read.
+What nobody has typed is dropped, or waits for a yes where the model can quote what it means. Of an answer each item
+that can be read is kept; for the rest it is asked once more, and then the rules read.
 """
 
 from __future__ import annotations
@@ -24,9 +23,10 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from core.errors import ModelError, Refused
 from core.facts.claims import FACT_CHARS, Claim, SingleAttribute, fact_of, since_of
-from core.facts.evidence import Evidence, is_own, own_words, subject_of
+from core.facts.evidence import Evidence, own_words, subject_of
 from core.facts.rules import claims, value_of
 from core.guard.guard import suspicion
+from core.guard.provenance import said as typed
 from core.guard.provenance import typed_part
 from core.memory.provider import is_remembered
 from core.ports import Clock, Model
@@ -146,7 +146,7 @@ class Extraction:
 
     async def candidates(self, messages: Sequence[Message]) -> list[Candidate]:
         """Raises ModelError."""
-        said = [row for row in messages if is_own(row)][-MOST_MESSAGES:]
+        said = [row for row in messages if typed(row)][-MOST_MESSAGES:]
         if self._model is None:
             return self._by_rules(said)
         said = [row for row in said if len(set(terms_of(own_words(row.text)))) > 1]

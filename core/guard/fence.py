@@ -36,9 +36,8 @@ def fence(passages: str) -> str:
 
 
 def neutralise(text: str) -> str:
-    """`text` with round brackets around anything that looks like the tag or like the time line above a turn: the tag
-    in any case, with spaces, invisible characters or slashes inside, with attributes, with brackets or letters of other
-    alphabets. The rest stays as it is; a second pass changes nothing."""
+    """`text` with round brackets around anything that looks like the tag (in any case, with signs between, attributes,
+    letters of other alphabets) or like the time line above a turn. A second pass changes nothing."""
     text = _TIME_LINE.sub(lambda found: f"({found[1]}{')' if found[2] else ''}", text)
     characters: list[str] = []
     for opener in _OPENER.finditer(text):

@@ -34,9 +34,8 @@ REASONS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pattern:
-    """Found where `then` matches behind a match of `first`: in the same line, or in the same word where `is_word`.
-    Two searches that go on where the other ended keep the time linear. `needs`: without one of these (in small
-    letters) nothing is searched."""
+    """Found where `then` matches behind a match of `first`, in the same line or, where `is_word`, word: two searches
+    that take turns keep the time linear. `needs`: without one of these (in small letters) nothing is searched."""
 
     name: str
     needs: tuple[str, ...]

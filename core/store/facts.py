@@ -245,10 +245,9 @@ class Facts:
         self._clock = clock
 
     async def learn(self, fact: Fact, heard: str | None = None, epoch: ErasureEpoch | None = None) -> Fact:
-        """Stores a fact, or counts it once more where the same person has said the same in another message; returns it
-        as it stands. What it contradicts is closed from `valid_from` on, else from when it was said; if it is itself
-        the older of the two, it is stored as closed. `heard`: the text of its message as it was read; from one edited
-        or erased meanwhile nothing is learned, and the returned fact has no id."""
+        """Stores a fact, or counts it once more where the same person has said the same before; closes what it
+        contradicts, or itself if it is the older of the two. Returns it as it stands, without an id where its message
+        no longer says what was `heard`: then nothing is learned."""
         return await write_facts(self._database, lambda connection: self.take(connection, fact, heard), epoch)
 
     async def find(self, fact_id: int, scopes: Scopes) -> Fact | None:

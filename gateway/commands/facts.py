@@ -57,8 +57,11 @@ class FactCommands:
             sender=context.inbound.sender,
         )
         facts = await self._dictation.take(said, context.scope, context.account.platform, context.epoch)
-        lines = "\n".join(self._line(fact) for fact in facts)
-        return Answer(text=f"I will remember:\n\n{lines}", buttons=tuple(_button("Why", fact) for fact in facts))
+        return self._told("I will remember:", *facts)
+
+    def _told(self, head: str, *facts: Fact) -> Answer:
+        lines = "\n".join(map(self._line, facts))
+        return Answer(text=f"{head}\n\n{lines}", buttons=tuple(_button("Why", fact) for fact in facts))
 
     async def _pointed_at(self, command: Command, context: CommandContext) -> Message | None:
         """The message whose menu was used, or that is answered with /remember alone."""
@@ -111,7 +114,7 @@ class FactCommands:
             case _:
                 kept = await self._facts.pin(fact.id, context.scopes, action == "pin", context.author) or fact
                 done = "It stays as it is, however old it gets" if kept.is_pinned else "It may fade again with age"
-                return Answer(text=f"{done}:\n\n{self._line(kept)}", buttons=(_button("Why", kept),))
+                return self._told(f"{done}:", kept)
 
     async def _list(self, text: str, context: CommandContext) -> Answer:
         if not text or (text.isdecimal() and len(text) < 6):
@@ -238,7 +241,7 @@ class FactCommands:
             raise Refused("That fact is not there any more.")
         if change.before is None:
             return Answer(text=f"Taken back: I no longer know “{escape(undone.content)}”.")
-        return Answer(text=f"Taken back. It is again:\n\n{self._line(undone)}", buttons=(_button("Why", undone),))
+        return self._told("Taken back. It is again:", undone)
 
     def _line(self, fact: Fact, doubt: str | None = None) -> str:
         pin = " 📌" if fact.is_pinned else ""
