@@ -240,4 +240,4 @@ def redirect(api_url: str | None, gateway_url: str | None) -> None:
         root = api_url.rstrip("/")
         discord.http.Route.BASE = root + ("" if urlsplit(root).path else API_PATH)
     if gateway_url:
-        discord.gateway.DiscordWebSocket.DEFAULT_GATEWAY = yarl.URL(gateway_url)
+        discord.gateway.DiscordWebSocket.DEFAULT_GATEWAY = yarl.URL(gateway_url.rstrip("/") + "/")
