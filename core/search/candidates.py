@@ -43,11 +43,7 @@ def any_words(index: TextIndex, query: SearchQuery) -> RankedMatches:
     """The best sessions and messages for any of the words."""
     typed = clean(query.text)
     terms = query_terms(query.text)
-    others = [way for way in other_ways(typed) if not set(way) <= set(terms)]
-    counted = index.counts(dict.fromkeys([*terms, *chain.from_iterable(others)]))
-    # What is in no chunk yet is read only where a term is unknown.
-    latest = index.latest_terms() if 0 in counted.frequencies.values() else Counter[str]()
-    said = [way for way in others if all(counted.frequencies[term] or term in latest for term in way)][:OTHERS_ASKED]
+    counted, latest, said = _counted(index, typed, terms)
     unsaid = {
         term: word
         for word in spaced_words_of(typed)
@@ -64,6 +60,18 @@ def any_words(index: TextIndex, query: SearchQuery) -> RankedMatches:
         text=" ".join(dict.fromkeys([*shares, query.text])) if corrections or said else query.text,
         corrected={unsaid[term]: "”, “".join(taken) for term, taken in corrections.items()},
     )
+
+
+def _counted(
+    index: TextIndex, typed: str, terms: Sequence[str]
+) -> tuple[TermCounts, Counter[str], list[tuple[str, ...]]]:
+    """Term counts, the terms not in any chunk yet (read only when one is unknown), and the other ways that were
+    said."""
+    others = [way for way in other_ways(typed) if not set(way) <= set(terms)]
+    counted = index.counts(dict.fromkeys([*terms, *chain.from_iterable(others)]))
+    latest = index.latest_terms() if 0 in counted.frequencies.values() else Counter[str]()
+    said = [way for way in others if all(counted.frequencies[term] or term in latest for term in way)]
+    return counted, latest, said[:OTHERS_ASKED]
 
 
 def leading_terms(frequencies: Mapping[str, int], count: int) -> tuple[list[str], list[str]]:

@@ -7,6 +7,7 @@ import asyncio
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import zip_longest
 from typing import Annotated, Literal
 from zoneinfo import ZoneInfo
 
@@ -224,12 +225,12 @@ def _merged(results: Sequence[SearchResults], query: SearchQuery) -> SearchResul
     messages = fused([(share, [hit.message_id for hit in one.messages]) for share, one in weighed])
     roots = fused([(share, [found.root_id for found in one.sessions]) for share, one in weighed])
     hits = {hit.message_id: hit for one in reversed(results) for hit in one.messages}
+    by_rank = [found for same_rank in zip_longest(*(one.sessions for one in results)) for found in same_rank if found]
     sessions = []
     for root, score in list(roots.items())[page_of(replace(query, page=1))]:
-        ranked = [(rank, found) for one in results for rank, found in enumerate(one.sessions) if found.root_id == root]
-        ordered = [found for _, found in sorted(ranked, key=lambda pair: pair[0])]
-        matches = {hit.message_id: hit for found in ordered for hit in found.matches}
-        sessions.append(replace(ordered[0], score=score, matches=tuple(matches.values())[:MATCHES_SHOWN]))
+        best, *others = (found for found in by_rank if found.root_id == root)
+        matches = {hit.message_id: hit for found in (best, *others) for hit in found.matches}
+        sessions.append(replace(best, score=score, matches=tuple(matches.values())[:MATCHES_SHOWN]))
     return SearchResults(
         query=query.text,
         shape=question.shape,

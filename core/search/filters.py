@@ -24,6 +24,11 @@ _PLATFORMS = frozenset(
     ("telegram", "discord", "terminal", "cron", "import", "slack", "web", "chatgpt", "claude", "hermes")
 )
 """What ``on:`` takes for a platform without doubt; ``platform:`` takes any name."""
+_NUMBERLESS = {
+    "in": "is neither the number of a session nor a time",
+    "page": "is no page (page:2 is the second)",
+    "around": "is not the number of a message",
+}
 _TIMES = frozenset({"before", "until", "after", "since", "during"})
 _LIKE_ASCII = str.maketrans({"\u201c": '"', "\u201d": '"', "\u201e": '"', "\u2033": '"', "\uff1a": ":"})
 """Each for one character, so that places in the text stay."""
@@ -171,14 +176,15 @@ def _named(query: SearchQuery, key: str, value: str) -> SearchQuery | str:
         case "role":
             roles = roles_of(value)
             result = replace(query, roles=roles) if roles else "is no role (there are user, assistant and tool)"
+        case "in" | "page" | "around" if not number:
+            result = _NUMBERLESS[key]
         case "in":
-            is_none = "is neither the number of a session nor a time"
-            result = is_none if number is None else replace(query, session=number)
+            result = replace(query, session=number)
         case "page":
-            result = replace(query, page=number) if number else "is no page (page:2 is the second)"
+            result = replace(query, page=number or 1)
         case "around":
-            result = "is not the number of a message" if number is None else replace(query, around=number)
-        case "on" if not (names and _PLATFORMS.issuperset(names)):
+            result = replace(query, around=number)
+        case "on" if not _PLATFORMS.issuperset(names or [""]):
             result = "is neither a platform nor a date that I know (platform: takes any name)"
         case "on" | "platform" if names and all(map(_NAME.fullmatch, names)):
             result = replace(query, platforms=tuple(dict.fromkeys([*query.platforms, *names])))

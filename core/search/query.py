@@ -64,11 +64,12 @@ def any_of(text: str) -> SearchPlan:
     asked = apart(list(chain.from_iterable(map(asked_terms, runs))))
     if not asked and not words and not symbols:
         asked, words = runs, [] if runs else typed
-    marks = {**dict.fromkeys(signed_terms(spaced), ""), **{word: word for word in words[:LIMIT_TERMS]}}
-    pairs = {pair: pair for term in asked for pair in pairs_of(term) or [term]}
-    pairs |= {symbol_token(symbol): symbol for symbol in symbols}
+    marks: dict[str, tuple[str, ...]] = dict.fromkeys(signed_terms(spaced), ())
+    marks |= {word: (word,) for word in words[:LIMIT_TERMS]}
+    pairs = {pair: (pair,) for term in asked for pair in pairs_of(term) or [term]}
+    pairs |= {symbol_token(symbol): (symbol,) for symbol in symbols}
     marks |= dict(islice(pairs.items(), LIMIT_TERMS))
-    return SearchPlan(tuple((Clause((Phrase((word,)),), (mark,) if mark else ()),) for word, mark in marks.items()))
+    return SearchPlan(tuple((Clause((Phrase((word,)),), mark),) for word, mark in marks.items()))
 
 
 def inflected(text: str) -> SearchPlan:

@@ -108,14 +108,14 @@ def rank(
     messages: list[MessageMatch] = []
     for root, candidates in lineages.items():
         raw = _message_scores(candidates, overlaps[root], asked, mean_terms)
-        wanted = [(score, one) for score, one in zip(raw, candidates, strict=True) if one.is_wanted and score > 0]
-        if wanted:
-            best = _best_messages(score for score, _ in wanted)
-            scores[root] = BEST_SHARE * best + (1 - BEST_SHARE) * _best_chunk(chunks[root], mean_chunk, asked.idf)
+        if any(raw):
+            best = BEST_SHARE * _best_messages(raw)
+            scores[root] = best + (1 - BEST_SHARE) * _best_chunk(chunks[root], mean_chunk, asked.idf)
             share = SESSION_SHARE * scores[root]
             messages += [
                 MessageMatch(one.message_id, one.session_id, root, _adjusted(score, one, asked, moments) + share)
-                for score, one in wanted
+                for score, one in zip(raw, candidates, strict=True)
+                if score > 0
             ]
     ordered = dict(sorted(scores.items(), key=lambda pair: -pair[1]))
     return ordered, sorted(messages, key=lambda match: (-match.score, match.message_id))
@@ -211,20 +211,22 @@ def _message_scores(
             _count(bag, one.day, idf, DAY_WEIGHT)
         for offset, weight in OFFSETS:
             other = index + offset
-            if 0 <= other < len(candidates) and (offset == 0 or _is_near(one, candidates[other])):
+            if 0 <= other < len(candidates) and _is_near(one, candidates[other]):
                 lengths[other] += weight * len(one.terms)
                 lent = weight * ASKED if one.is_question and offset > 0 else weight
                 found = counts[other]
                 for term, count in bag.items():
                     found[term] = found.get(term, 0.0) + lent * count
-    scores = []
-    for one, found, length, its in zip(candidates, counts, lengths, overlaps, strict=True):
-        score = 0.0
-        if found and one.is_wanted:
-            covered = sum([idf[term] * min(1.0, count) for term, count in found.items()]) / total
-            score = _bm25(found, length / window, idf, K1) * covered**COVERAGE * (1 + NEAR * its.near)
-        scores.append(score)
-    return scores
+    return [
+        _bm25(found, length / window, idf, K1) * (_covered(found, idf) / total) ** COVERAGE * (1 + NEAR * its.near)
+        if found and one.is_wanted
+        else 0.0
+        for one, found, length, its in zip(candidates, counts, lengths, overlaps, strict=True)
+    ]
+
+
+def _covered(counts: Mapping[str, float], idf: Mapping[str, float]) -> float:
+    return sum([idf[term] * min(1.0, count) for term, count in counts.items()])
 
 
 def _is_near(one: CandidateMessage, other: CandidateMessage) -> bool:
