@@ -47,7 +47,7 @@ def app() -> typer.Typer:
     from gateway.cli.import_ import import_file
     from gateway.cli.memory import add_memory
     from gateway.cli.recall import recall
-    from gateway.cli.reminders import add_reminders
+    from gateway.cli.reminders import cron, remind
     from gateway.cli.run import add_run
     from gateway.cli.sessions import add_sessions
     from gateway.cli.usage import usage
@@ -64,7 +64,8 @@ def app() -> typer.Typer:
     add_sessions(root)
     root.command("import")(import_file)
     add_memory(root)
-    add_reminders(root)
+    root.command("remind")(remind)
+    root.command("cron")(cron)
     root.command("usage")(usage)
     return root
 

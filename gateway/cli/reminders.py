@@ -1,8 +1,7 @@
-"""`mneme remind` and `mneme cron`: reminders and scheduled questions."""
+"""`mneme remind` and `mneme cron`: reminders and scheduled questions, in the words of the chat."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Annotated
 
@@ -11,64 +10,45 @@ import typer
 from config.settings import Settings
 from core.store.jobs import Job
 from core.types import Address, Answer, Command, Scope
-from gateway.cli.runtime import HERE, OWN, AsJson, Group, InScope, Yes, chat, joined, print_json, say
+from gateway.cli.runtime import HERE, OWN, AsJson, InScope, Words, Yes, chat, joined, print_json, say
 from gateway.commands.context import CommandContext
 from gateway.commands.reminders import ReminderCommands
 from gateway.services import Services, is_running
 
-ID = Annotated[int, typer.Argument(metavar="ID", help="The number of a reminder.")]
-When = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="TEXT", help="When and what: tomorrow at 9 call Ana, every monday at 8 stand-up.", show_default=False
-    ),
-]
-_WHERE = "where you last wrote to me on a platform that is connected, else here"
-_CHANGES = {
-    "pause": "Stop a reminder until it is resumed.",
-    "resume": "Let a paused reminder go on.",
-    "run": "Make a reminder due now, besides its schedule; the running Mneme delivers it.",
-    "remove": "Remove a reminder.",
-}
 LOOK_BACK = 1_000
 """How many sessions are looked through for a place to deliver to."""
 
 
-def add_reminders(app: typer.Typer) -> None:
-    cron = typer.Typer(cls=Group, help="Reminders and scheduled questions: list, add, pause, resume, run, remove.")
-    cron.command("list")(_list)
-    cron.command("add", help=f"Ask the assistant something at a time, and deliver the answer {_WHERE}.")(
-        _adding("cron", "add ")
-    )
-    for action, help_text in _CHANGES.items():
-        cron.command(action, help=help_text)(_changing(action))
-    app.command("remind", help=f"Remind you of something at a time, {_WHERE}.")(_adding("remind"))
-    app.add_typer(cron, name="cron")
+def remind(
+    words: Annotated[
+        list[str], typer.Argument(metavar="TEXT", help="When and what: tomorrow at 9 call Ana.", show_default=False)
+    ],
+    yes: Yes = False,
+) -> None:
+    """Remind you of something at a time, where you last wrote to me on a platform that is connected, else here."""
+    chat(_Planning, Command(name="remind", arguments=joined(words)), None, yes=yes)
 
 
-def _list(scope: InScope = None, as_json: AsJson = False) -> None:
-    """List what is planned, the next one first."""
+def cron(words: Words = None, scope: InScope = None, as_json: AsJson = False, yes: Yes = False) -> None:
+    """Reminders and scheduled questions: list, add, pause, resume, run (make it due now), remove.
+
+    "add every monday at 8:30 what is open?" asks the assistant that and delivers the answer where you last wrote to me;
+    the others take the number that the list shows.
+    """
 
     async def objects(services: Services, scopes: frozenset[Scope]) -> object:
         return [_object(services, job) for job in await services.appointments.list(scopes)]
 
-    print_json(objects, scope) if as_json else chat(ReminderCommands, Command(name="cron"), scope)
-
-
-def _adding(name: str, action: str = "") -> Callable[..., None]:
-    def run(words: When, yes: Yes = False) -> None:
-        chat(_Planning, Command(name=name, arguments=f"{action}{joined(words)}"), None, yes=yes)
-
-    return run
-
-
-def _changing(action: str) -> Callable[..., None]:
-    def run(job_id: ID, scope: InScope = None) -> None:
-        chat(ReminderCommands, Command(name="cron", arguments=f"{action} {job_id}"), scope)
-        if action == "run" and not is_running(Settings.load().home):
-            say("Mneme is not running; the reminder is delivered once it is started.")
-
-    return run
+    action = next(iter(words or ()), "list")
+    if as_json and action != "list":
+        raise typer.BadParameter("only the list has it", param_hint="--json")
+    if as_json:
+        print_json(objects, scope)
+        return
+    group = _Planning if action == "add" else ReminderCommands
+    chat(group, Command(name="cron", arguments=joined(words)), scope, yes=yes)
+    if action == "run" and not is_running(Settings.load().home):
+        say("Mneme is not running; the reminder is delivered once it is started.")
 
 
 class _Planning(ReminderCommands):
