@@ -16,7 +16,7 @@ from core.ports import Clock
 from core.scheduling.schedule import describe, exact, next_after, parse
 from core.store.jobs import Job, Jobs
 from core.store.notes import QUESTION, PendingNote
-from core.types import Account, Address, ErasureEpoch, Scope
+from core.types import Account, ErasureEpoch, Scope
 
 TEXT_CHARS = 2000
 MAX_JOBS = 100
@@ -42,8 +42,7 @@ class Appointments:
         self._reading = asyncio.Lock()
 
     async def read(self, when: str, text: str | None = None, *, is_prompt: bool = False) -> Reading:
-        """What is understood, not stored, so that the person can be asked first; without a `text` it stands in the line
-        with the time. Raises Refused."""
+        """What is understood, not stored; without a `text` it stands in the line with the time. Raises Refused."""
         # Another language may take a while to be looked at, so it is done beside the event loop, one at a time.
         async with self._reading:
             reading = await asyncio.to_thread(parse, when, self._clock.now(), self._zone)
@@ -51,42 +50,18 @@ class Appointments:
             raise Refused(f"I understand only a part of the time '{_shortened(when)}': what is '{reading.text}'?")
         return _checked(reading if text is None else replace(reading, text=text), is_prompt=is_prompt)
 
-    async def add(
-        self,
-        reading: Reading,
-        *,
-        target: Address,
-        scope: Scope,
-        account: Account | None = None,
-        origin: str | None = None,
-        is_prompt: bool = False,
-        epoch: ErasureEpoch | None = None,
-    ) -> Job:
-        """Stores a reminder, delivered to `target` as it stands, or with `is_prompt` a question for the model; a known
-        `origin` gives the job it made. Raises Refused when it is past by now or one too many."""
+    async def add(self, job: Job, epoch: ErasureEpoch | None = None) -> Job:
+        """Stores a job as it is understood now; a known `origin` gives the one it made. Raises Refused when it is past
+        by now or one too many."""
         async with self._adding:
-            if origin is not None and (known := await self._jobs.of_origin(origin, scope)):
+            if job.origin is not None and (known := await self._jobs.of_origin(job.origin, job.scope)):
                 return known
-            if (count := len(await self._jobs.of(frozenset((scope,))))) >= self._max_jobs:
+            if (count := len(await self._jobs.of(frozenset((job.scope,))))) >= self._max_jobs:
                 raise Refused(f"There are {count} reminders here already, which is the most I keep. Remove one first.")
             now = self._clock.now()
-            next_at = next_after(reading.schedule, now)
-            if next_at is None:
-                raise Refused(f"{describe(reading.schedule, self._zone, now)} is past.")
-            job = await self._jobs.add(
-                Job(
-                    schedule=reading.schedule,
-                    text=reading.text,
-                    target=target,
-                    scope=scope,
-                    created_at=now,
-                    is_prompt=is_prompt,
-                    account=account,
-                    origin=origin,
-                    next_at=next_at,
-                ),
-                epoch,
-            )
+            if (next_at := next_after(job.schedule, now)) is None:
+                raise Refused(f"{describe(job.schedule, self._zone, now)} is past.")
+            job = await self._jobs.add(replace(job, created_at=now, next_at=next_at), epoch)
         self._on_change()
         return job
 
@@ -96,16 +71,17 @@ class Appointments:
             raise Refused("Where this was to be said is not known any more.")
         is_prompt, origin = note.target == QUESTION, f"pending:{note.id}"
         reading = await self.read(note.operations[0].content, is_prompt=is_prompt)
-        job = await self.add(
-            reading,
+        job = Job(
+            schedule=reading.schedule,
+            text=reading.text,
             target=note.address,
             scope=note.scope,
+            created_at=self._clock.now(),
             account=note.account,
             origin=origin,
             is_prompt=is_prompt,
-            epoch=epoch,
         )
-        return self.receipt(job)
+        return self.receipt(await self.add(job, epoch))
 
     async def list(self, scopes: frozenset[Scope]) -> list[Job]:
         """What has not ended, the next one first."""
@@ -134,7 +110,6 @@ class Appointments:
         return job if action == "remove" else await self._mine(job.id, scopes)
 
     def changed(self, action: Action, job: Job) -> str:
-        """What was done, in one line."""
         return f"{_DONE[action]}: {self.describe(job)}"
 
     def when(self, planned: Job | Reading) -> str:

@@ -16,9 +16,10 @@ from core.guard.provenance import told
 from core.models.content_blocks import parsed
 from core.review.review import Review
 from core.scheduling.appointments import Appointments
+from core.store.jobs import Job
 from core.store.notes import QUESTION, REMINDER, Author, Operation
 from core.store.sessions import Conversations
-from core.types import Account, Json, Message, Sender, Tool, ToolContext
+from core.types import Json, Message, Sender, Tool, ToolContext
 
 
 class _Arguments(BaseModel):
@@ -60,8 +61,7 @@ def reminder(
 
     async def add(asked: _Arguments, context: ToolContext) -> str:
         reading = await _read(appointments, asked, context)
-        address, sender = context.session.address, context.sender
-        account = None if sender.is_nobody else Account(platform=address.platform, user_id=sender.id)
+        address, account = context.session.address, None if context.sender.is_nobody else context.account
         if reason := await reason_to_wait(reading.text, context):
             author = Author(account=account, message_id=context.message_id, address=address, epoch=context.epoch)
             line = Operation(action="add", content=appointments.exact(reading))
@@ -69,15 +69,17 @@ def reminder(
             return await review.put_aside(context.scope, target, [line], author, reason)
         if not reading.is_certain and not asked.text.strip():
             return await ask(reading, context, _origin(asked, context))
-        job = await appointments.add(
-            reading,
+        job = Job(
+            schedule=reading.schedule,
+            text=reading.text,
             target=address,
             scope=context.scope,
+            created_at=context.now,
             account=account,
             origin=_origin(asked, context),
             is_prompt=asked.is_prompt,
-            epoch=context.epoch,
         )
+        job = await appointments.add(job, context.epoch)
         doubt = "" if reading.is_certain else " (The words allow another reading: ask whether that time is meant.)"
         return appointments.receipt(job) + doubt
 
@@ -85,7 +87,13 @@ def reminder(
         asked = parsed(_Arguments, arguments)
         if asked.action == "add":
             return await add(asked, context)
-        return await _change(appointments, asked.action, asked.job_id, context)
+        if asked.action == "list":
+            jobs = await appointments.list(context.scopes)
+            return "\n".join(map(appointments.describe, jobs)) or "There are no reminders here."
+        if asked.job_id is None:
+            raise ToolError(f"{asked.action} needs job_id, the number of the reminder; action 'list' shows them.")
+        job = await appointments.change(asked.action, asked.job_id, context.scopes, context.account)
+        return appointments.changed(asked.action, job)
 
     return Tool(
         name="reminder",
@@ -96,21 +104,6 @@ def reminder(
         schema=_Arguments.model_json_schema(),
         run=run,
     )
-
-
-async def _change(
-    appointments: Appointments,
-    action: Literal["list", "pause", "resume", "remove"],
-    job_id: int | None,
-    context: ToolContext,
-) -> str:
-    if action == "list":
-        jobs = await appointments.list(context.scopes)
-        return "\n".join(appointments.describe(job) for job in jobs) or "There are no reminders here."
-    if job_id is None:
-        raise ToolError(f"{action} needs job_id, the number of the reminder; action 'list' shows them.")
-    by = Account(platform=context.session.address.platform, user_id=context.sender.id)
-    return appointments.changed(action, await appointments.change(action, job_id, context.scopes, by))
 
 
 async def _read(appointments: Appointments, asked: _Arguments, context: ToolContext) -> Reading:

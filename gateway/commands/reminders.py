@@ -8,6 +8,7 @@ from core.dates.when import Reading
 from core.errors import Refused
 from core.markup.text import escape
 from core.scheduling.appointments import ACTIONS, Action
+from core.store.jobs import Job
 from core.types import Answer, Command, ToolContext
 from gateway import texts
 from gateway.commands.confirmations import Confirmations
@@ -50,15 +51,17 @@ class ReminderCommands:
         reading = await appointments.read(line, is_prompt=is_prompt)
         if not reading.is_certain:
             return self._doubt(reading, is_prompt=is_prompt)
-        job = await appointments.add(
-            reading,
+        job = Job(
+            schedule=reading.schedule,
+            text=reading.text,
             target=context.target or context.inbound.address,
             scope=context.scope,
+            created_at=context.inbound.sent_at,
             account=context.account,
             origin=context.origin,
             is_prompt=is_prompt,
-            epoch=context.epoch,
         )
+        job = await appointments.add(job, context.epoch)
         return Answer(text=escape(appointments.receipt(job)))
 
     def _doubt(self, reading: Reading, *, is_prompt: bool = False) -> Answer:

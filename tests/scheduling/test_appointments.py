@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
+from core.dates.when import Reading
 from core.errors import Refused
 from core.scheduling.appointments import ACTIONS, Appointments
 from core.store.jobs import Job, Jobs
@@ -51,14 +53,17 @@ def _session(scope: Scope, chat_id: str, clock: SteadyClock) -> Session:
 
 
 async def _added(appointments: Appointments, line: str, origin: str | None = None) -> Job:
-    return await appointments.add(await appointments.read(line), target=CHAT, scope=ANA, origin=origin)
+    return await appointments.add(job_of(await appointments.read(line), origin=origin))
+
+
+def job_of(reading: Reading, **values: Any) -> Job:
+    whose = {"target": CHAT, "scope": ANA, "created_at": datetime(2026, 1, 1, tzinfo=UTC), **values}
+    return Job(schedule=reading.schedule, text=reading.text, **whose)
 
 
 async def test_a_line_becomes_a_job(appointments: Appointments, changes: _Calls, clock: SteadyClock) -> None:
     account = Account(platform="telegram", user_id="42")
-    job = await appointments.add(
-        await appointments.read("tomorrow at 9 call Ana"), target=CHAT, scope=ANA, account=account
-    )
+    job = await appointments.add(job_of(await appointments.read("tomorrow at 9 call Ana"), account=account))
     assert (job.text, job.target, job.scope, job.account) == ("call Ana", CHAT, ANA, account)
     assert job.next_at == job.schedule.at == datetime(2026, 11, 21, 9, tzinfo=UTC)
     assert job.created_at == clock.now()
@@ -86,7 +91,7 @@ async def test_read_back_with_date_and_zone(appointments: Appointments, line: st
 
 async def test_when_and_text_apart(appointments: Appointments) -> None:
     reading = await appointments.read("every monday at 8:30", "what is new at 5?", is_prompt=True)
-    job = await appointments.add(reading, target=CHAT, scope=ANA, is_prompt=True)
+    job = await appointments.add(job_of(reading, is_prompt=True))
     assert job.schedule.cron == "30 8 * * 1"
     assert job.next_at == datetime(2026, 11, 23, 8, 30, tzinfo=UTC)
     assert job.text == "what is new at 5?"
@@ -103,7 +108,7 @@ async def test_a_doubt_can_be_asked_back(appointments: Appointments, changes: _C
     assert appointments.exact(reading) == "2026-11-20 17:00 | call Ana"
     assert changes.count == 0
     assert await appointments.list(MINE) == []
-    job = await appointments.add(reading, target=CHAT, scope=ANA)
+    job = await appointments.add(job_of(reading))
     assert job.next_at == datetime(2026, 11, 20, 17, tzinfo=UTC)
 
 
@@ -142,12 +147,8 @@ async def test_a_scope_holds_so_many(appointments: Appointments) -> None:
     with pytest.raises(Refused, match="There are 3 reminders here already"):
         await _added(appointments, "in 40 minutes tea")
     assert await _added(appointments, "in 20 minutes tea", "o20") == jobs[1]
-    bobs = await appointments.add(
-        await appointments.read("in 5 minutes tea"),
-        target=Address(platform="telegram", chat_id="43"),
-        scope=BOB,
-        account=None,
-    )
+    place = Address(platform="telegram", chat_id="43")
+    bobs = await appointments.add(job_of(await appointments.read("in 5 minutes tea"), target=place, scope=BOB))
     assert bobs.scope == BOB
     await appointments.change("remove", jobs[0].id, MINE)
     assert (await _added(appointments, "in 40 minutes tea")).text == "tea"
@@ -206,4 +207,4 @@ async def test_what_is_not_yours_does_not_exist(appointments: Appointments, chan
 
 async def test_not_where_others_would_hear_it(appointments: Appointments) -> None:
     with pytest.raises(Refused, match="others would see it"):
-        await appointments.add(await appointments.read("in 5 minutes x"), target=CHAT, scope=BOB)
+        await appointments.add(job_of(await appointments.read("in 5 minutes x"), scope=BOB))
