@@ -16,6 +16,7 @@ from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlsplit
 
+import httpx
 from telegram.error import (
     BadRequest,
     Conflict,
@@ -106,12 +107,14 @@ class TelegramRequest(HTTPXRequest):
     """One pool of connections. `connections` is how many calls may be under way at once."""
 
     def __init__(self, token: str, connections: int) -> None:
+        # Each call looks at all connections that are kept.
+        limits = httpx.Limits(max_connections=connections, max_keepalive_connections=8)
         super().__init__(
-            connection_pool_size=connections,
             connect_timeout=CONNECT_TIMEOUT_S,
             read_timeout=READ_TIMEOUT_S,
             write_timeout=READ_TIMEOUT_S,
             pool_timeout=POOL_TIMEOUT_S,
+            httpx_kwargs={"limits": limits},
         )
         self._token = token
         self._limits = _Limits()

@@ -155,7 +155,8 @@ class Database:
         return await self.read(lambda connection: connection.execute(statement, values or {}).fetchall())
 
     async def fetch_one(self, statement: str, values: Values | None = None) -> Row | None:
-        return await self.read(lambda connection: connection.execute(statement, values or {}).fetchone())
+        """The first row, at a glance."""
+        return await self.glance(lambda connection: connection.execute(statement, values or {}).fetchone())
 
     async def checkpoint(self, patience_ms: int = BUSY_TIMEOUT_MS) -> bool:
         """Writes the log back into the file and truncates it, while nobody can write; False when a reader held a part
