@@ -225,19 +225,21 @@ def _merged(results: Sequence[SearchResults], query: SearchQuery) -> SearchResul
     messages = fused([(share, [hit.message_id for hit in one.messages]) for share, one in weighed])
     roots = fused([(share, [found.root_id for found in one.sessions]) for share, one in weighed])
     hits = {hit.message_id: hit for one in reversed(results) for hit in one.messages}
-    by_rank = [found for same_rank in zip_longest(*(one.sessions for one in results)) for found in same_rank if found]
-    sessions = []
-    for root, score in list(roots.items())[page_of(replace(query, page=1))]:
-        best, *others = (found for found in by_rank if found.root_id == root)
-        matches = {hit.message_id: hit for found in (best, *others) for hit in found.matches}
-        sessions.append(replace(best, score=score, matches=tuple(matches.values())[:MATCHES_SHOWN]))
+    page = list(roots.items())[page_of(replace(query, page=1))]
     return SearchResults(
         query=query.text,
         shape=question.shape,
-        sessions=tuple(sessions),
+        sessions=tuple(replace(_joined_session(results, root), score=score) for root, score in page),
         messages=tuple(hits[id_]._replace(rank=score) for id_, score in messages.items())[: max(0, query.messages)],
         note=question.note if question.sessions or not roots else None,
     )
+
+
+def _joined_session(results: Sequence[SearchResults], root: int) -> FoundSession:
+    by_rank = (found for same_rank in zip_longest(*(one.sessions for one in results)) for found in same_rank)
+    best, *others = [found for found in by_rank if found and found.root_id == root]
+    matches = {hit.message_id: hit for found in (best, *others) for hit in found.matches}
+    return replace(best, matches=tuple(matches.values())[:MATCHES_SHOWN])
 
 
 def part_around(lines: Sequence[str], matched: Sequence[int], limit_chars: int) -> str:
