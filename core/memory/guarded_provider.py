@@ -15,6 +15,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -115,8 +116,8 @@ class GuardedProvider:
         self._thread = ProviderThread(provider.name) if self.is_external else None
         self._spawn = spawn
         self._on_open = on_open
-        self._searches: dict[tuple[int, frozenset[Scope]], asyncio.Task[list[str]]] = {}
-        """By session and what may be seen: those for its next turn, and one that its last turn did not wait for."""
+        self._searches: dict[tuple[int, frozenset[Scope]], list[asyncio.Task[list[str]]]] = {}
+        """By session and what may be seen: for its next turn, and those that earlier turns did not wait for."""
         self._starting = asyncio.Lock()
         self._is_ready = False
         self._log = structlog.get_logger("memory").bind(provider=provider.name)
@@ -133,29 +134,28 @@ class GuardedProvider:
 
     async def prefetch(self, text: str, context: ToolContext) -> Sequence[str]:
         """Lines for the turn about `text`, and those found for this session since the last one."""
+        search = self._spawn(self._found("prefetch", text, context))
         key = context.session.id, context.scopes
-        earlier = self._searches.pop(key, None)
-        search = self._searches[key] = self._spawn(self._found("prefetch", text, context))
+        searches = self._searches[key] = [search, *self._searches.get(key, ())]
         await asyncio.wait({search}, timeout=self._timeout_s)
         if search.cancelled():
             # Something was erased meanwhile.
             return ()
-        if search.done():
-            self._searches.pop(key, None)
-        else:
+        self._searches.pop(key, None)
+        if late := [task for task in searches if not task.done()]:
             self._log.warning("a memory took too long and was skipped")
-        ended = [task for task in (search, earlier) if task is not None and task.done() and not task.cancelled()]
-        return [line for task in ended for line in task.result()]
+            self._searches[key] = late
+        return [line for task in searches if task.done() and not task.cancelled() for line in task.result()]
 
     def queue(self, text: str, context: ToolContext) -> None:
         """Searches for the next turn while nobody waits."""
         key = context.session.id, context.scopes
-        if implements(self.provider, "queue_prefetch") and key not in self._searches:
-            self._searches[key] = self._spawn(self._found("queue_prefetch", text, context))
+        if implements(self.provider, "queue_prefetch") and not self._searches.get(key):
+            self._searches[key] = [self._spawn(self._found("queue_prefetch", text, context))]
 
     def invalidate(self) -> None:
         """Drops what was or is being found for turns to come."""
-        for search in self._searches.values():
+        for search in chain.from_iterable(self._searches.values()):
             search.cancel()
         self._searches = {}
 

@@ -256,9 +256,8 @@ async def _arguments(task: SyncTask, provider: MemoryProvider, queue: SyncQueue)
         kind = "notes" if task.session == NOTES else "messages"
         return (Forgotten(scope=task.scope, **{kind: task.ids}),)
     if task.hook == "on_memory_write":
-        change, made_in = await queue.change(int(task.turn)) or (None, None)
-        is_told = change is not None and (made_in is None or is_remembered(made_in))
-        return (change,) if is_told else None
+        change = await queue.change(int(task.turn))
+        return None if change is None else (change,)
     session = await queue.session(int(task.session))
     if session is None:
         return None

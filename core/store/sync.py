@@ -163,10 +163,6 @@ JOIN notes ON {in_list("notes.id", "note_ids")} AND notes.id <= told.last_id JOI
 WHERE told.subject = 'notes'
 ORDER BY 1, 2, 4, 5
 """
-_CHANGE = f"""
-SELECT versions.*, messages.session_id FROM ({VERSIONS} WHERE notes.id = :id) AS versions
-LEFT JOIN messages ON messages.id = versions.message_id
-"""
 _ROWS = f"SELECT {MESSAGE_COLUMNS} FROM messages WHERE session_id = :id AND kind IN ('chat', 'quote') ORDER BY id"
 
 
@@ -268,12 +264,9 @@ class SyncQueue:
         """The session's own that the model may see, oldest first, without erased ones."""
         return [message_of(row) for row in await self._database.fetch_all(_ROWS, {"id": session_id})]
 
-    async def change(self, change_id: int) -> tuple[NoteChange, Session | None] | None:
-        """With the session it was made in where that is known; None when it is gone."""
-        row = await self._database.fetch_one(_CHANGE, {"id": change_id})
-        if row is None:
-            return None
-        return change_of(row), None if row["session_id"] is None else await self.session(row["session_id"])
+    async def change(self, change_id: int) -> NoteChange | None:
+        row = await self._database.fetch_one(f"{VERSIONS} WHERE notes.id = :id", {"id": change_id})
+        return None if row is None else change_of(row)
 
     async def _tell(self, hook: Hook, untold: str, values: Mapping[str, object]) -> int:
         """Queues for each service with this hook what it was not told; returns of how many sessions that is."""
