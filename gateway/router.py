@@ -244,11 +244,20 @@ class Router:
             self._queues.join(event)
 
     async def _serve(self, event: PendingEvent) -> None:
+        answered = None
         try:
             if event.is_beside:
                 await self._serve_beside(event)
             else:
-                await self._serve_in_queue(event)
+                # Nothing may be awaited before the queue is entered: turns run in the order in which serving began.
+                async with self._queues.enter(event) as batch:
+                    answered = await self._answer(batch)
+            self._settle(event)
+            if answered is not None:
+                # After an erasure it waits for the next turn.
+                turn = answered.turn
+                with contextlib.suppress(StaleReadError):
+                    await self._post_turn.run(answered.session, answered.rows, turn.scopes, turn.epoch)
         except Exception as error:
             # What was answered before is closed and stays so.
             with contextlib.suppress(StoreError):
@@ -260,24 +269,26 @@ class Router:
             self._unanswered.remove(event)
             self._on_answer()
 
-    async def _serve_in_queue(self, event: PendingEvent) -> None:
-        # Nothing may be awaited before the queue is entered: turns run in the order in which serving began.
-        async with self._queues.enter(event) as batch:
-            try:
-                answered = await self._answer(await self._without_confirmations(batch))
-            except Exception as error:
-                # Whoever was taken along is not served again: all of them are told, while the queue is still theirs.
-                await self._apologise(batch, error)
-                return
-            finally:
-                for change in [change for one in batch for change in one.changes]:
-                    await self._agent.amend(change)
-        self._settle(event)
-        if answered is not None:
-            # After an erasure it waits for the next turn.
-            turn = answered.turn
-            with contextlib.suppress(StaleReadError):
-                await self._post_turn.run(answered.session, answered.rows, turn.scopes, turn.epoch)
+    async def _answer(self, batch: Sequence[PendingEvent]) -> AnsweredTurn | None:
+        """One command, or one turn over what is left of the batch. Whoever was taken along is not served again: all of
+        them are told of a failure, while the queue is still theirs."""
+        try:
+            left = await self._without_confirmations(batch)
+            if not left:
+                return None
+            last = left[-1]
+            if last.inbound.command is not None:
+                await self._command(last, last.inbound.command)
+            elif last.is_overheard:
+                await self._repeat(left, self._agent.listen)
+            else:
+                return await self._ask(left)
+        except Exception as error:
+            await self._apologise(batch, error)
+        finally:
+            for change in [change for one in batch for change in one.changes]:
+                await self._agent.amend(change)
+        return None
 
     async def _without_confirmations(self, batch: Sequence[PendingEvent]) -> list[PendingEvent]:
         """Serves those that say yes to a question; returns the rest."""
@@ -290,24 +301,15 @@ class Router:
                 await self._command(event, confirmed)
         return left
 
-    async def _answer(self, batch: list[PendingEvent]) -> AnsweredTurn | None:
-        """One command, or one turn over the batch, answered through the reply that came last."""
-        if not batch:
+    async def _ask(self, batch: list[PendingEvent]) -> AnsweredTurn | None:
+        """One turn of the model, answered through the reply that came last."""
+        for event in batch[:-1]:
+            await event.reply.abandon()
+        if not await self._begin(batch):
             return None
-        *earlier, last = batch
-        if last.inbound.command is not None:
-            await self._command(last, last.inbound.command)
-        elif last.is_overheard:
-            await self._repeat(batch, self._agent.listen)
-        else:
-            for event in earlier:
-                await event.reply.abandon()
-            if self._begin(last, batch[0].outbox_item):
-                answered = await self._repeat(batch, partial(self._model_answer, batch))
-                await self._deliver(batch, None if answered is None else answered.answer)
-                return answered
-            await self._give_up(batch)
-        return None
+        answered = await self._repeat(batch, partial(self._model_answer, batch))
+        await self._deliver(batch, None if answered is None else answered.answer)
+        return answered
 
     async def _serve_beside(self, event: PendingEvent) -> None:
         inbound = event.inbound
@@ -356,21 +358,19 @@ class Router:
             await self._repeat((event,), answered)
             event.is_answered = True
             await event.reply.abandon()
-        elif self._begin(event, event.outbox_item):
+        elif await self._begin((event,)):
             await self._deliver((event,), await self._repeat((event,), answered))
-        else:
-            await self._give_up((event,))
 
-    def _begin(self, event: PendingEvent, outbox_item: OutboxItem) -> bool:
+    async def _begin(self, batch: Sequence[PendingEvent]) -> bool:
         """Shows typing, once; False where an earlier process has delivered the answer."""
-        if not event.has_begun and not outbox_item.is_over:
-            event.has_begun = True
-            self._delivery.begin(outbox_item, event.reply)
+        last, outbox_item = batch[-1], batch[0].outbox_item
+        if outbox_item.is_over:
+            await self._inbox.close([event.entry.id for event in batch])
+            await last.reply.abandon()
+        elif not last.has_begun:
+            last.has_begun = True
+            self._delivery.begin(outbox_item, last.reply)
         return not outbox_item.is_over
-
-    async def _give_up(self, batch: Sequence[PendingEvent]) -> None:
-        await self._inbox.close([event.entry.id for event in batch])
-        await batch[-1].reply.abandon()
 
     async def _deliver(self, batch: Sequence[PendingEvent], answer: Answer | None) -> None:
         """None: all that was to be answered was forgotten."""
@@ -398,7 +398,7 @@ class Router:
                 batch += await self._without_confirmations(more)
                 if batch[-1] is not last:
                     await last.reply.abandon()
-                    self._begin(batch[-1], first.outbox_item)
+                    await self._begin(batch)
                 raise StaleReadError("More was said before anything was answered.") from None
         first.is_stopped = True
         # It may have been stopped while the whole answer was being stored.
@@ -460,7 +460,8 @@ class Router:
                 return
             turn = self._turn(batch)
             turn = replace(turn, entries=tuple(entry for entry in turn.entries if entry.id in open_ids))
-            self._begin(last, turn.outbox_item)
+            if not await self._begin(batch):
+                return
             if inbound.command is None and inbound.kind != "action":
                 await self._agent.notify(turn, None if last.is_overheard else answer)
             else:
