@@ -26,12 +26,13 @@ Taken = tuple[When, list[tuple[int, int]]]
 
 
 def read(line: str, now: datetime, zone: ZoneInfo) -> Reading | None:
-    """What English rules read in a line; None when they see no time. Raises Refused when they see one that is past or
-    cannot be kept."""
+    """What English rules read in a line; None when they see no time. Raises Refused for one that is past."""
     found = list(re.finditer(r"\S+", line))
     typed = [match[0] for match in found]
     today = now.astimezone(zone).date()
-    skipped = _lead(typed)
+    # Words that only ask to be reminded.
+    lowered = " ".join(clean(word) for word in typed[:6]) + " "
+    skipped = next((len(lead.split()) for lead in words()["leads"] if lowered.startswith(lead + " ")), 0)
     while len(typed) > skipped and clean(typed[-1]) in ("please", "thanks"):
         typed.pop()
     taken = _front(typed, skipped, today) or _behind(typed, skipped, today)
@@ -53,12 +54,6 @@ def _remaining(line: str, found: Sequence[re.Match[str]], taken: Sequence[range]
         gap = line[before.end() : match.start()] if before is not None else ""
         pieces += [" " if gap.strip() else gap, match[0]]
     return "".join(pieces).strip(" \t\r\n,;:-–—")
-
-
-def _lead(typed: Sequence[str]) -> int:
-    """How many words only ask to be reminded."""
-    lowered = " ".join(clean(word) for word in typed[:6]) + " "
-    return next((len(lead.split()) for lead in words()["leads"] if lowered.startswith(lead + " ")), 0)
 
 
 def _front(typed: Sequence[str], skipped: int, today: date) -> Taken | None:
@@ -97,7 +92,8 @@ def _behind(typed: Sequence[str], skipped: int, today: date) -> Taken | None:
             continue
         found = read_moment(typed[index : index + _END_WORDS], today, is_strict=True)
         rank = (index + found[1] == len(typed), found[1]) if found is not None else most
-        if found is not None and rank > most and not _is_past(typed, index):
+        is_past = index > 0 and clean(typed[index - 1]) in ("last", "past")
+        if found is not None and rank > most and not is_past:
             best, start, most = found[0], index, rank
     is_end, count = most
     before = clean(typed[start - 1]) if start > skipped else ""
@@ -110,33 +106,26 @@ def _behind(typed: Sequence[str], skipped: int, today: date) -> Taken | None:
     return (best, [(start, start + count)]) if count else None
 
 
-def _is_past(typed: Sequence[str], index: int) -> bool:
-    return index > 0 and clean(typed[index - 1]) in ("last", "past")
-
-
-def _has_time(text: str, today: date) -> bool:
-    """Whether a text still has words that can hardly be anything but a time. "Weekly" is one at the end only."""
-    typed = text.split()[:_MIDDLE_WORDS]
-    repeated = words()["repeated"]
-    return any(
-        read_moment(typed[index : index + _END_WORDS], today, is_strict=True) is not None
-        for index, word in enumerate(typed)
-        if clean(word) not in repeated or index + 1 == len(typed)
-    )
-
-
 def _leaves_time(when: When, text: str, today: date) -> bool:
     """Whether what is left over looks like a time ("every third day", "UTC"); where no hour was read, also what may be
     one in any language: "25 tea", "um 18 Uhr essen", "à 18h dîner"."""
+    typed = text.split()
     has_hour = when.has_clock or when.span or not when.has_day
-    may_be_hour = not has_hour and any(_HOUR.fullmatch(word) for word in text.split()[:3])
-    is_unread = pattern("leftover").search(" ".join(map(clean, text.split())))
-    return may_be_hour or is_unread is not None or _has_time(text, today)
+    if not has_hour and any(_HOUR.fullmatch(word) for word in typed[:3]):
+        return True
+    if pattern("leftover").search(" ".join(map(clean, typed))):
+        return True
+    typed = typed[:_MIDDLE_WORDS]
+    # "Weekly" is a time at the end only.
+    return any(
+        read_moment(typed[index : index + _END_WORDS], today, is_strict=True) is not None
+        for index, word in enumerate(typed)
+        if clean(word) not in words()["repeated"] or index + 1 == len(typed)
+    )
 
 
 _HOUR = re.compile(r"\d{1,2}(?:[:.h]\d{2}|h)?", re.IGNORECASE)
-_MOST_WORDS = 8
-_MOST_SIGNS = 14
+_MOST_WORDS, _MOST_SIGNS = 8, 14
 _YEARS_AHEAD = 50
 _TELLING = re.compile(r"\d|[^\W\d_]{4}|[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]")
 _ONLY_NUMBERS = re.compile(r"[\d\s.,:;/+()-]{1,60}")
