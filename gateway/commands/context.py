@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
+from pydantic import TypeAdapter
+
 from core.store.erasure import ErasureRequest
 from core.store.notes import Author
-from core.types import Account, Address, Button, Command, CommandSpec, ErasureEpoch, Inbound, Option, Scope, Session
+from core.types import Account, Address, Button, Command, CommandSpec, ErasureEpoch, Inbound, Scope, Session
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,17 +87,18 @@ def button(label: str, name: str, arguments: str) -> Button:
 
 
 def announced(*names: str) -> tuple[CommandSpec, ...]:
-    """The commands of these names as `commands.toml` describes them."""
     return tuple(_specs()[name] for name in names)
 
 
+def number_in(words: str) -> int | None:
+    """The number of ``3`` or ``#3``."""
+    word = words.strip().lstrip("#")
+    return int(word) if word.isascii() and word.isdigit() and len(word) < 18 else None
+
+
 @cache
-def _specs() -> dict[str, CommandSpec]:
+def _specs() -> Mapping[str, CommandSpec]:
+    """The commands as `commands.toml` describes them."""
     tables = tomllib.loads(files("gateway.commands").joinpath("commands.toml").read_text(encoding="utf-8"))
-    specs = {}
-    for name, table in tables.items():
-        options = [
-            Option(**{**option, "choices": tuple(option.get("choices", ()))}) for option in table.pop("options", ())
-        ]
-        specs[name] = CommandSpec(name=name, options=tuple(options), **table)
-    return specs
+    named = {name: {"name": name, **table} for name, table in tables.items()}
+    return TypeAdapter(dict[str, CommandSpec]).validate_python(named)

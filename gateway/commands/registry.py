@@ -1,7 +1,4 @@
-"""All slash commands as one: announces them, finds the one that is meant, keeps their buttons.
-
-What a command does is in the groups beside this module, none of which it knows by name.
-"""
+"""All slash commands as one: announces them, finds the one that is meant in the groups, keeps their buttons."""
 
 from __future__ import annotations
 
@@ -32,19 +29,16 @@ _INCOGNITO = frozenset({"incognito", "new", "stop", "link", "unlink"})
 
 
 class CommandGroup(Protocol):
-    """Some commands that belong together."""
+    """Some commands that belong together; `specs` announces them."""
 
     @property
-    def specs(self) -> Sequence[CommandSpec]:
-        """What is announced."""
+    def specs(self) -> Sequence[CommandSpec]: ...
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
         """Does it. Raises Refused with a sentence for the person."""
 
 
 class Commands:
-    """The commands of all groups, in their order."""
-
     def __init__(self, groups: Sequence[CommandGroup], actions: Actions, clock: Clock) -> None:
         self._groups = {spec.name: group for group in groups for spec in group.specs}
         self._specs = {_HELP.name: _HELP} | {spec.name: spec for group in groups for spec in group.specs}
@@ -54,7 +48,6 @@ class Commands:
 
     @property
     def specs(self) -> tuple[CommandSpec, ...]:
-        """Every command, for a platform's menu."""
         return tuple(self._specs.values())
 
     def is_reading(self, command: Command) -> bool:
@@ -149,7 +142,7 @@ class Commands:
 
 
 def _usage(spec: CommandSpec) -> str:
-    """What is typed, without the options that have a prefix and may stand anywhere."""
+    """What is typed, without options that have a prefix and may stand anywhere."""
     plain = [option for option in spec.options if not option.prefix]
     words = [f"<{option.name}>" if option.is_required else f"[{option.name}]" for option in plain]
     return " ".join([f"/{spec.name}", *words])

@@ -12,7 +12,7 @@ from core.store.jobs import Job
 from core.types import Answer, Command, ToolContext
 from gateway import texts
 from gateway.commands.confirmations import Confirmations
-from gateway.commands.context import CommandContext, announced
+from gateway.commands.context import CommandContext, announced, number_in
 from gateway.services import Services
 
 
@@ -79,9 +79,8 @@ class ReminderCommands:
         return doubt.text
 
     async def _change(self, action: Action, rest: str, context: CommandContext) -> Answer:
-        number = rest.strip().lstrip("#")
-        if not (number.isascii() and number.isdigit() and len(number) < 18):
+        if (number := number_in(rest)) is None:
             raise Refused(f"Say which by its number: `/cron {action} 3`. `/cron` lists them.")
         by = None if context.is_owner else context.account
-        job = await self._appointments.change(action, int(number), context.scopes, by)
+        job = await self._appointments.change(action, number, context.scopes, by)
         return Answer(text=escape(self._appointments.changed(action, job)))

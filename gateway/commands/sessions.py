@@ -12,7 +12,7 @@ from core.store.outbox import OutboxItem
 from core.store.query import SearchQuery
 from core.types import Answer, Command, Scope, Session
 from gateway import texts
-from gateway.commands.context import CommandContext, announced, button
+from gateway.commands.context import CommandContext, announced, button, number_in
 from gateway.services import Services
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class SessionCommands:
             case "incognito":
                 return await self._incognito(command.arguments.strip().lower(), context)
             case _:
-                number = _number(command.arguments)
+                number = number_in(command.arguments)
                 if number is None:
                     return await list_sessions(self._services, context, command.arguments.strip(), LISTED)
                 here, scope, scopes = context.inbound.address, context.scope, context.scopes
@@ -135,8 +135,3 @@ async def tell_of_restart(services: Services) -> None:
         lost = Answer(text=texts.INCOGNITO_LOST)
         await services.outbox.put(OutboxItem(key=key, kind="notice", address=address, answer=lost, next_at=now))
         await services.conversations.unmark(address)
-
-
-def _number(arguments: str) -> int | None:
-    word = arguments.strip().lstrip("#")
-    return int(word) if word.isascii() and word.isdigit() and len(word) < 18 else None
