@@ -1,6 +1,5 @@
-"""Everything stored about a person beside the conversations (see `archive.py`), table by table, as plain values.
-
-In a person's own scopes that is all of it; in rooms only what this person said and made.
+"""Everything stored about a person beside the conversations (see `archive.py`), table by table, as plain values, but
+what runs out by itself (codes, buttons). In rooms only what this person said and made.
 """
 
 from __future__ import annotations
@@ -43,13 +42,6 @@ _NAMES = """, (
 
 KINDS: Mapping[str, str] = {
     "account": f"SELECT platform, user_id, name, admitted_at FROM accounts WHERE {_mine(_ACCOUNT)}",
-    "pairing": f"""
-        SELECT platform, user_id, name, created_at, expires_at, used_at FROM pairings WHERE {_mine(_ACCOUNT)}
-    """,
-    "link": f"""
-        SELECT platform, user_id, claimed_platform, claimed_user_id, claimed_name, expires_at, agreed_at, joined_at
-        FROM links WHERE {_mine(_ACCOUNT)} OR {_mine("claimed_platform || ':' || claimed_user_id")}
-    """,
     "session": f"""
         SELECT sessions.id, scopes.key AS scope, addresses.platform, addresses.chat_id, addresses.thread_id, title,
             model, {_PROMPT}, started_at, last_at, ended_at, end_reason, messages
@@ -73,18 +65,9 @@ KINDS: Mapping[str, str] = {
     """,
     "fact": _in_scope("facts", _mine("account"), _NAMES),
     "change of a fact": _in_scope("fact_changes", _mine("account")),
-    "name in facts": f"""
-        SELECT shown, scopes.key AS scope FROM entities JOIN scopes ON scopes.id = entities.scope_id
-        WHERE {visible("entities.scope_id")}
-    """,
     "change of a note": _in_scope("notes", _mine("account")),
     "change of a note put aside": _in_scope("pending_notes", _mine("account")),
     "job": _in_scope("jobs", _mine("account")),
-    "button": f"""
-        SELECT account, command, arguments, expires_at, address, scopes.key AS scope
-        FROM actions JOIN scopes ON scopes.id = actions.scope_id
-        WHERE {_mine("account")} OR account IS NULL AND {visible("actions.scope_id")}
-    """,
     "waiting": f"""
         SELECT inbound, received_at FROM inbox WHERE address_id IN (SELECT address_id FROM sessions WHERE {visible()})
         OR {_mine("json_extract(inbound, '$.address.platform') || ':' || json_extract(inbound, '$.sender.id')")}
@@ -93,14 +76,9 @@ KINDS: Mapping[str, str] = {
         SELECT platform, raw, error, failed_at FROM raw_updates
         WHERE failed_at NOT NULL AND {_mine(f"platform || ':' || CASE WHEN json_valid(raw) THEN {SENDER} END")}
     """,
-    "incognito since": f"""
-        SELECT platform, chat_id, thread_id, at FROM veils JOIN addresses ON addresses.id = veils.address_id
-        WHERE address_id IN (SELECT address_id FROM sessions WHERE {visible()})
-    """,
     "to be delivered": f"""
         SELECT lane, kind, payload, created_at FROM outbox WHERE payload NOT NULL AND lane IN ({LANES})
     """,
-    "erasure": f"SELECT lane, account, made_at, begun_at, done_at FROM erasures WHERE {_mine('account')}",
     "model call": _in_scope("calls"),
 }
 """What is stored, by its name in an export."""

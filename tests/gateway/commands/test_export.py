@@ -42,6 +42,12 @@ LEFT_OUT = {
     "disturbances": "why the model's cache was of no use",
     "partings": "that accounts were unlinked, by number",
     "told": "how far memory services were told, by ids",
+    "pairings": "codes, good for an hour",
+    "links": "codes, good for ten minutes: what comes of them are accounts",
+    "actions": "buttons, good for a week",
+    "veils": "that a conversation is incognito, until it ends",
+    "erasures": "what is being erased, for a month",
+    "entities": "names of facts, listed with them",
 }
 
 
