@@ -3,43 +3,18 @@
 A word that may also be a name, or a question, is none: searching for nothing costs less than not searching.
 """
 
-# ruff: noqa: RUF001
 from __future__ import annotations
 
 import re
 import unicodedata
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cache
 
 from core.text.normalize import language_data
 
 LIMIT_CHARS = 80
 """A longer message is no small talk."""
-_LAUGHTER = re.compile(
-    r"a?(?:h[aeiou]){2,}h?|(?:j[aeiou]){2,}|а?(?:х[аеи]){2,}х?|(?:rs)+|k{3,}|w{2,}|笑+|lo+l|xd+"
-    "|[\u110b\u110f\u1112\u116e\u1172]+"
-)
-"""The last are single letters of Korean, as NFKC leaves them."""
 _DRAWN_OUT = re.compile(r"(.)\1{2,}")
-
-
-@dataclass(frozen=True, slots=True)
-class _Words:
-    known: frozenset[str]
-    phrases: re.Pattern[str]
-    pieces: re.Pattern[str]
-
-
-@cache
-def _words() -> _Words:
-    data = language_data("smalltalk", "core.memory")
-    return _Words(
-        known=frozenset(data["words"].casefold().split()),
-        phrases=re.compile(rf"(?<!\S)(?:{_any(data['phrases'])})(?!\S)"),
-        # Possessive: a long row of them that ends in something else is not tried in every cut.
-        pieces=re.compile(rf"(?:{_any(data['pieces'].casefold().split())})++"),
-    )
 
 
 def is_smalltalk(text: str) -> bool:
@@ -49,14 +24,22 @@ def is_smalltalk(text: str) -> bool:
     folded = unicodedata.normalize("NFKC", text).casefold().replace("’", "'")
     kept = "".join(sign if unicodedata.category(sign)[0] in "LMN" or sign == "'" else " " for sign in folded)
     # What is left of an emoji is a mark without a letter.
-    words = [word.strip("'") for word in kept.split() if any(map(str.isalnum, word))]
-    return all(map(_is_filler, _words().phrases.sub("", " ".join(words)).split()))
+    said = " ".join(word.strip("'") for word in kept.split() if any(map(str.isalnum, word)))
+    known, phrases, fillers = _patterns()
+    rest = phrases.sub("", said).split()
+    return all(
+        word in known or _DRAWN_OUT.sub(r"\1", word) in known or fillers.fullmatch(word) is not None for word in rest
+    )
 
 
-def _is_filler(word: str) -> bool:
-    words = _words()
-    is_known = word in words.known or _DRAWN_OUT.sub(r"\1", word) in words.known
-    return is_known or bool(_LAUGHTER.fullmatch(word) or words.pieces.fullmatch(word))
+@cache
+def _patterns() -> tuple[frozenset[str], re.Pattern[str], re.Pattern[str]]:
+    """Small words, phrases, and what may stand for a word: laughter, or pieces of a script without spaces."""
+    data = language_data("smalltalk", "core.memory")
+    # Possessive: a long row of pieces that ends in something else is not tried in every cut.
+    pieces = rf"(?:{_any(data['pieces'].casefold().split())})++"
+    phrases = re.compile(rf"(?<!\S)(?:{_any(data['phrases'])})(?!\S)")
+    return frozenset(data["words"].casefold().split()), phrases, re.compile(rf"{data['laughter']}|{pieces}")
 
 
 def _any(texts: Iterable[str]) -> str:
