@@ -21,13 +21,12 @@ from filelock import FileLock, Timeout
 
 from adapters.terminal.adapter import Terminal
 from config.settings import SOUL, Settings
+from core.agent.history import UserMessages
 from core.agent.offline import Offline
-from core.agent.post_turn import PostTurn
 from core.agent.prompt import Prompt
-from core.agent.sessions import SessionTracker
+from core.agent.sessions import PostTurn, SessionTracker
 from core.agent.tool_runner import ToolRunner
 from core.agent.turn import Agent
-from core.agent.user_message import UserMessages
 from core.errors import ConfigError
 from core.facts.evidence import EvidenceSearch
 from core.facts.extraction import Extraction, FactReader

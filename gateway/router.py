@@ -16,9 +16,8 @@ from typing import TypeVar
 
 import structlog
 
-from core.agent.post_turn import PostTurn
+from core.agent.sessions import PostTurn, Turn
 from core.agent.turn import Agent, AnsweredTurn
-from core.agent.user_message import Turn
 from core.errors import DeliveryError, StaleReadError, StoreError
 from core.ports import Adapter, Clock, Reply
 from core.privacy.epoch_guard import EpochGuard, View

@@ -1,16 +1,93 @@
-"""Turns rows into what the model may see; never writes.
+"""What the model may see of a conversation: what a person said in the form in which it is sent (a time line with its
+origin, the text, the memory fence), and rows as turns of the Messages API. Never writes.
 
-The same rows give the same bytes, always: the provider's prefix cache depends on it. What a crash left half done is
-repaired here, by rules that depend on the rows alone.
+The sent form is stored before the first request and reused ever after; it is never shown, indexed or exported. The same
+rows give the same bytes, always: the provider's prefix cache depends on it.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from config.settings import CacheLife
-from core.types import Json, Message
+from core.dates.when import wall_time
+from core.guard import provenance
+from core.guard.fence import fence, neutralise
+from core.memory.manager import MemoryManager
+from core.types import Account, Attachment, Json, Message, ToolContext
+
+_TOKEN = re.compile(r"^- (\S+) ", re.MULTILINE)
+
+
+class UserMessages:
+    """Makes the sent form of user rows, with at most `budget_chars` of memory a turn. `zone`: IANA name."""
+
+    def __init__(self, memory: MemoryManager, zone: str, budget_chars: int) -> None:
+        self._memory = memory
+        self._zone_name = zone
+        self._zone = ZoneInfo(zone)
+        self._budget_chars = budget_chars
+
+    async def seal(self, rows: Sequence[Message], earlier: Sequence[Message], context: ToolContext) -> list[Message]:
+        """`rows`, answered together, as they are sent. A memory in one of the `earlier` rows is not repeated."""
+        if not rows:
+            return []
+        await self._memory.on_turn_start(context)
+        text = "\n".join(row.text for row in rows)
+        lines = await self._memory.prefetch(text, context) if text.strip() else ()
+        *others, last = self.dated(rows, context)
+        if passages := self._chosen(lines, earlier):
+            last = replace(last, sent=(*(last.sent or ()), _block(fence(passages))))
+        return [*others, last]
+
+    def dated(self, rows: Sequence[Message], context: ToolContext) -> list[Message]:
+        """The same without memory."""
+        return [
+            replace(row, sent=(_block(self._time_line(row, context)), _block(neutralise(row.text) or "(no text)")))
+            for row in rows
+        ]
+
+    def _chosen(self, lines: Sequence[str], earlier: Sequence[Message]) -> str:
+        known = {token for row in earlier for block in (row.sent or ())[2:] for token in _TOKEN.findall(block["text"])}
+        chosen: list[str] = []
+        left = self._budget_chars
+        for line in lines:
+            line = "- " + neutralise(" ".join(line.split()))
+            if line.split(" ", 2)[1] not in known and len(line) <= left:
+                left -= len(line)
+                chosen.append(line)
+        return "\n".join(chosen)
+
+    def _time_line(self, row: Message, context: ToolContext) -> str:
+        parts = [f"{wall_time(row.created_at.astimezone(self._zone))} {self._zone_name}"]
+        if context.scope.is_room and row.sender:
+            account = Account(platform=context.session.address.platform, user_id=row.sender.id)
+            marks = [provenance.mark(account)] if row.sender.id else []
+            parts.append(" ".join(["from", _one_line(row.sender.name), *marks]))
+        return f"[{', '.join([*parts, *filter(None, [provenance.told(row)])])}]"
+
+
+def with_attachments(text: str, attachments: Sequence[Attachment]) -> str:
+    """The text followed by one line for each attachment."""
+    lines = []
+    for item in attachments:
+        size = f"{item.size_bytes:,} bytes" if item.size_bytes else ""
+        details = ", ".join(filter(None, (item.mime, size)))
+        lines.append(f"[attached {item.kind}: {_one_line(item.name)}{f' ({details})' if details else ''}]")
+    return "\n".join([text, *lines] if text else lines)
+
+
+def _block(text: str) -> Json:
+    return {"type": "text", "text": text}
+
+
+def _one_line(text: str) -> str:
+    return neutralise(" ".join(text.replace("[", "(").replace("]", ")").split()))[:80]
+
 
 INTERRUPTED = "The tool was interrupted and gave no result."
 _UNMARKABLE = ("thinking", "redacted_thinking")

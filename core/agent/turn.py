@@ -11,13 +11,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from config.settings import ModelOptions
-from core.agent.history import conversation, mark, marked
+from core.agent.history import UserMessages, conversation, mark, marked, with_attachments
 from core.agent.offline import MODEL as OFFLINE
-from core.agent.sessions import SessionTracker, window_of
+from core.agent.sessions import SessionTracker, Turn, window_of
 from core.agent.tool_runner import ToolRunner
-from core.agent.user_message import Turn, UserMessages, with_attachments
 from core.errors import MnemeError, ModelError, StaleReadError
-from core.guard.scrubber import Scrubber, scrub
+from core.guard.fence import Scrubber, scrub
 from core.models.fallback import TOO_LONG
 from core.ports import Clock
 from core.store.outbox import OutboxItem

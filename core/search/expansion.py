@@ -16,8 +16,7 @@ from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
 
 from core.dates.when import wall_time
 from core.errors import ModelError, StoreError
-from core.guard.fence import fence, neutralise
-from core.guard.scrubber import scrub
+from core.guard.fence import fence, neutralise, scrub
 from core.models.fallback import TOO_LONG
 from core.ports import Clock, Model
 from core.search import filters, rendering

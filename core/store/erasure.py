@@ -15,10 +15,11 @@ from functools import partial
 from typing import Any, Literal
 
 from core.ports import Clock
-from core.store import epoch, messages, rows
+from core.store import epoch, rows
 from core.store.engine import Connection, Row
 from core.store.inbox import close_entries
 from core.store.rows import scope_parameter, visible
+from core.store.sessions import erase_message
 from core.store.sqlite.database import Database
 from core.store.sqlite.dialect import in_list, list_value, overlaps
 from core.store.sqlite.erase_bytes import want, want_checkpoint
@@ -343,4 +344,4 @@ def _erase_copies(connection: Connection, found: ErasureList, now: datetime) -> 
 def erase_messages(connection: Connection, ids: Sequence[int]) -> None:
     want(connection)
     for row in connection.execute(_MESSAGES, {"ids": list_value(ids)}).fetchall():
-        messages.erase(connection, row)
+        erase_message(connection, row)

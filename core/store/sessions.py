@@ -1,5 +1,5 @@
-"""Sessions and their messages: opened, appended to, read back exactly as the model saw them, and as people list and
-read them. One call is one transaction.
+"""Sessions and their messages: opened, appended to, reworded, erased, read back exactly as the model saw them, and as
+people list and read them. A call of a class is one transaction; functions that take a connection run inside theirs.
 """
 
 from __future__ import annotations
@@ -11,15 +11,14 @@ from datetime import datetime
 
 from core.errors import StoreError
 from core.ports import Clock
-from core.store import messages as message_rows
 from core.store import rows
 from core.store.engine import Connection, Row
 from core.store.inbox import close_entries, withdraw
 from core.store.outbox import OutboxItem, fill_outbox_item
-from core.store.rows import scope_parameter, visible
+from core.store.rows import MESSAGE_COLUMNS, message_of, place, scope_parameter, timestamp, visible
 from core.store.sqlite.database import Database
 from core.store.sqlite.index_maintenance import write_text
-from core.store.usage import ModelCall, log_call
+from core.store.usage import ModelCall, disturb, log_call
 from core.text.normalize import bare
 from core.types import Address, EndReason, ErasureEpoch, Json, Message, Scope, Session
 
@@ -40,7 +39,7 @@ WITH RECURSIVE line (id, parent_id, opens_at, closes_at, from_id, until_id, sigh
     FROM line JOIN sessions ON sessions.id = line.parent_id
     WHERE line.opens_at IS NOT NULL AND {visible()}
 )
-SELECT {rows.MESSAGE_COLUMNS}, messages.sent, line.sight
+SELECT {MESSAGE_COLUMNS}, messages.sent, line.sight
 FROM line CROSS JOIN messages ON messages.session_id = line.id
     AND messages.id >= line.from_id AND messages.id < line.until_id
 WHERE messages.kind IN ('chat', 'quote')
@@ -80,11 +79,49 @@ WHERE {visible()} AND sessions.messages > 0 AND (:needle IS NULL OR instr(bare(s
 ORDER BY sessions.last_at DESC, sessions.id DESC LIMIT :limit
 """
 TRANSCRIPT = f"""
-SELECT {rows.MESSAGE_COLUMNS} FROM sessions JOIN messages ON messages.session_id = sessions.id
+SELECT {MESSAGE_COLUMNS} FROM sessions JOIN messages ON messages.session_id = sessions.id
 WHERE sessions.id = :id AND {visible()} AND {SAID}
 ORDER BY CASE sessions.end_reason WHEN 'import' THEN messages.created_at END, messages.id
 """
 """Older parts may have been imported later."""
+
+_INSERT_MESSAGE = """
+INSERT INTO messages (session_id, address_id, role, kind, text, blocks, sent, tools, tool_name, external_id,
+    sender_id, sender_name, sender_is_nobody, origin, created_at, usage)
+VALUES (:session_id, :address_id, :role, :kind, :text, :blocks, :sent, :tools, :tool_name, :external_id,
+    :sender_id, :sender_name, :sender_is_nobody, :origin, :created_at, :usage)
+"""
+
+_INSERT_IF_NEW = f"{_INSERT_MESSAGE} ON CONFLICT (address_id, external_id) WHERE external_id IS NOT NULL DO NOTHING"
+_KNOWN = f"""
+SELECT {MESSAGE_COLUMNS}, messages.sent FROM messages WHERE address_id = :address_id AND external_id = :external_id
+"""
+_THERE = """
+FROM addresses JOIN messages ON messages.address_id = addresses.id JOIN sessions ON sessions.id = messages.session_id
+WHERE addresses.platform = :platform AND addresses.chat_id = :chat_id AND addresses.thread_id = :thread_id
+    AND messages.external_id = :external_id
+"""
+_BY_EXTERNAL_ID = f"SELECT messages.id, messages.session_id, messages.kind, messages.text, messages.blocks {_THERE}"
+_VISIBLE_BY_EXTERNAL_ID = f"SELECT {MESSAGE_COLUMNS} {_THERE} AND messages.kind = 'chat' AND {visible()}"
+_ERASE = """
+UPDATE messages SET kind = 'command', text = '', blocks = NULL, sent = NULL, tools = NULL, tool_name = NULL,
+    sender_id = NULL, sender_name = NULL
+WHERE id = :id
+"""
+_DELETE_TITLE_MADE_OF_IT = """
+UPDATE sessions SET title = NULL
+FROM sessions AS first
+WHERE first.id = :session_id AND COALESCE(first.root_id, first.id) = first.id AND first.external_id IS NULL
+    AND COALESCE(sessions.root_id, sessions.id) = first.id AND sessions.title = first.title
+    AND NOT EXISTS (
+        SELECT 1 FROM messages WHERE session_id = :session_id AND id < :id AND role = 'user' AND kind = 'chat'
+    )
+    AND NOT EXISTS (
+        SELECT 1 FROM messages
+        WHERE session_id = :session_id AND kind = 'command' AND text = '/title ' || first.title
+    )
+"""
+"""Deletes the title made of the first words of a conversation from all its parts, not one given by hand or imported."""
 
 
 class Conversations:
@@ -164,7 +201,7 @@ class Conversations:
         def work(connection: Connection) -> list[Message]:
             stored = [_append(connection, message) for message in messages]
             for message_id, blocks in sent:
-                message_rows.set_sent(connection, message_id, blocks)
+                _set_sent(connection, message_id, blocks)
             for call in calls:
                 log_call(connection, call)
             if closing:
@@ -209,7 +246,7 @@ class Conversations:
         now = self._clock.now()
 
         def work(connection: Connection) -> int | None:
-            message_id = message_rows.amend(connection, address, external_id, text)
+            message_id = amend_message(connection, address, external_id, text)
             if text is None:
                 withdraw(connection, address, external_id, now)
             return message_id
@@ -236,7 +273,7 @@ class Transcripts:
     async def transcript(self, session_id: int, scopes: frozenset[Scope]) -> list[Message]:
         """All that was said in a session, oldest first; empty for one of other scopes."""
         found = await self._database.fetch_all(TRANSCRIPT, _visible_values(session_id, scopes))
-        return [rows.message_of(row) for row in found]
+        return [message_of(row) for row in found]
 
 
 def _visible_values(session_id: int, scopes: frozenset[Scope]) -> dict[str, object]:
@@ -255,7 +292,7 @@ def _history(connection: Connection, session: Session, scopes: frozenset[Scope])
 
 
 def _seen(row: Row, keys: set[str]) -> Message:
-    message = rows.message_of(row)
+    message = message_of(row)
     if message.sent is None or row["sight"] is None or keys.issuperset(json.loads(row["sight"])):
         return message
     return replace(message, sent=message.sent[:2])
@@ -298,8 +335,103 @@ def _append(connection: Connection, message: Message) -> Message:
     session = connection.execute("SELECT address_id FROM sessions WHERE id = :id", values).fetchone()
     if session is None:
         raise StoreError(f"There is no session {message.session_id}.")
-    stored, is_new = message_rows.insert(connection, message, session["address_id"])
+    stored, is_new = insert_message(connection, message, session["address_id"])
     if is_new:
         values |= {"messages": stored.kind == "chat", "at": stored.created_at}
         connection.execute(COUNT_MESSAGE, values)
     return stored
+
+
+def insert_message(connection: Connection, message: Message, address_id: int) -> tuple[Message, bool]:
+    """Inserts a message, or finds the one known by its external id; returns it as it is read back, and whether it is
+    new. `blocks` and `sent` are stored only where they differ from the plain message."""
+    values = _message_values(message, address_id)
+    # RETURNING would make a table for its one row, a fifth of the work.
+    inserted = connection.execute(_INSERT_IF_NEW, values)
+    if inserted.rowcount:
+        return message_of({**values, "id": inserted.lastrowid}), True
+    return message_of(connection.execute(_KNOWN, values).fetchone()), False
+
+
+def _set_sent(connection: Connection, message_id: int, blocks: Sequence[Json]) -> None:
+    """Stores the block list as it is about to be sent, unless the message was erased meanwhile."""
+    row = connection.execute(
+        "SELECT text, blocks FROM messages WHERE id = :id AND NOT (kind = 'command' AND text = '')", {"id": message_id}
+    ).fetchone()
+    if row is not None:
+        values = {"id": message_id, "sent": rows.dump_blocks(blocks, _usual(row["text"], row["blocks"]))}
+        connection.execute("UPDATE messages SET sent = :sent WHERE id = :id", values)
+
+
+def amend_message(connection: Connection, address: Address, external_id: str, text: str | None) -> int | None:
+    """Rewords the message with this id of its platform, or erases it (None); returns its id here, None for none."""
+    row = connection.execute(_BY_EXTERNAL_ID, {**place(address), "external_id": rows.clean(external_id)}).fetchone()
+    if row is None:
+        return None
+    is_talk = row["kind"] in ("chat", "quote")
+    if text is None:
+        erase_message(connection, row)
+    elif is_talk and rows.clean(text) != row["text"]:
+        _reword(connection, row, rows.clean(text))
+    else:
+        return int(row["id"])
+    if is_talk:
+        connection.execute(_DELETE_TITLE_MADE_OF_IT, {"session_id": row["session_id"], "id": row["id"]})
+        disturb(connection, row["session_id"], "edit")
+    return int(row["id"])
+
+
+def _message_values(message: Message, address_id: int) -> dict[str, object]:
+    text = rows.clean(message.text)
+    blocks = None if message.blocks is None else rows.dump_blocks(message.blocks, rows.text_block(text))
+    sender = message.sender
+    return {
+        **rows.values_of(message),
+        "address_id": address_id,
+        "blocks": blocks,
+        "sent": None if message.sent is None else rows.dump_blocks(message.sent, _usual(text, blocks)),
+        "sender_id": sender and sender.id,
+        "sender_name": sender and sender.name,
+        "sender_is_nobody": sender is not None and sender.is_nobody,
+        "created_at": timestamp(message.created_at),
+        "usage": rows.dump_usage(message.usage),
+    }
+
+
+def _usual(text: str, blocks: str | None) -> Sequence[Json]:
+    """The blocks of a message to which nothing is added."""
+    exact = rows.load_blocks(blocks)
+    return rows.text_block(text) if exact is None else exact
+
+
+def _reword(connection: Connection, row: Row, text: str) -> None:
+    blocks = rows.load_blocks(row["blocks"])
+    encoded = None if blocks is None else rows.dump_blocks(_reworded(blocks, text), rows.text_block(text))
+    values = {"id": row["id"], "text": text, "blocks": encoded}
+    connection.execute("UPDATE messages SET text = :text, blocks = :blocks, sent = NULL WHERE id = :id", values)
+
+
+def _reworded(blocks: Sequence[Json], text: str) -> list[Json]:
+    """The same blocks with `text` in place of what they said; pictures and files stay."""
+    is_text = [block.get("type") == "text" for block in blocks]
+    first = is_text.index(True) if True in is_text else 0
+    others = [block for block, is_old in zip(blocks, is_text, strict=True) if not is_old]
+    return [*others[:first], *rows.text_block(text), *others[first:]]
+
+
+def erase_message(connection: Connection, row: Row) -> None:
+    """Leaves only the ids of a row (id, session_id, kind, text), of kind command, which nobody is shown."""
+    if row["kind"] == "command" and not row["text"]:
+        return
+    connection.execute(_ERASE, {"id": row["id"]})
+    if row["kind"] == "chat":
+        connection.execute("UPDATE sessions SET messages = messages - 1 WHERE id = :id", {"id": row["session_id"]})
+
+
+async def find_original(
+    database: Database, address: Address, external_id: str, scopes: frozenset[Scope]
+) -> Message | None:
+    """The chat message with this id of its platform; None when there is none in these scopes."""
+    values = {**place(address), "external_id": rows.clean(external_id), "scopes": scope_parameter(scopes)}
+    row = await database.fetch_one(_VISIBLE_BY_EXTERNAL_ID, values)
+    return None if row is None else message_of(row)

@@ -14,7 +14,7 @@ from core.facts.claims import Dictation
 from core.facts.ranking import FactRanking, KnownFacts, Question
 from core.markup.text import escape
 from core.store.facts import Fact, FactChange
-from core.store.messages import find_original
+from core.store.sessions import find_original
 from core.types import Account, Answer, Button, Command, Message, Sender
 from gateway import texts
 from gateway.commands.context import CommandContext, announced, button

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from filelock import FileLock
 
-from core.agent.user_message import Turn
+from core.agent.sessions import Turn
 from core.errors import StaleReadError
 from core.notes import files as pages
 from core.privacy.forgetting import HomeFiles

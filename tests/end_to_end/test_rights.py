@@ -8,7 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from core.agent.user_message import Turn
+from core.agent.sessions import Turn
 from core.types import Account, Address, Message, Scope, Session
 from tests.fixtures.gateway_harness import KeptReply, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, calls, says

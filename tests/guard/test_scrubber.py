@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.guard.fence import NOTE, OPENING, fence
-from core.guard.scrubber import Scrubber, scrub
+from core.guard.fence import NOTE, OPENING, Scrubber, fence, scrub
 
 pytestmark = pytest.mark.slow
 

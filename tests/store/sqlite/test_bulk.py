@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from core.store import messages
-from core.store.sessions import Conversations
+from core.store.sessions import Conversations, insert_message
 from core.store.sqlite import index_maintenance
 from core.store.sqlite.database import Database
 from core.store.sqlite.index_maintenance import indexed_at_once
@@ -31,7 +30,7 @@ def _adding(session_id: int, address_id: int, **changes: Any) -> Callable[[sqlit
     def work(connection: sqlite3.Connection) -> None:
         with indexed_at_once(connection):
             for one in made:
-                messages.insert(connection, one, address_id)
+                insert_message(connection, one, address_id)
 
     return work
 
