@@ -24,16 +24,6 @@ from gateway.services import Services, WallClock, chosen, client, is_running
 from gateway.supervisor import CONNECTED
 
 PROBE_S = 30.0
-RESTORE = "Stop Mneme and restore a backup; where only the indexes are damaged, mneme check --repair is enough."
-SET_ASIDE = (
-    "These could not be handled. Ask whoever sent them to write again, and report what stands in the table raw_updates "
-    "of state.db, where they are kept for 30 days; mneme check --repair drops them."
-)
-ADVICE = {
-    "model": "Set ANTHROPIC_API_KEY, or ANTHROPIC_BASE_URL for a server of your own. Without one I answer from memory.",
-    "telegram": "Get a token from @BotFather and set TELEGRAM_BOT_TOKEN.",
-    "discord": "Make an application with a bot in Discord's developer portal and set DISCORD_BOT_TOKEN.",
-}
 Probe = Callable[[], Awaitable[str]]
 """Asks something outside; returns a sentence, raises MnemeError for what is wrong."""
 
@@ -55,7 +45,7 @@ async def check(settings: Settings | None, problems: Sequence[str] = ()) -> list
         wrong = [CheckResult(subject="settings", state="wrong", text=one, advice=_remedy(one)) for one in problems]
         return [*wrong, _sqlite()]
     results = [*_home(settings), _sqlite(), *[result async for result in _store(settings)]]
-    probes = {"model": _model(settings), "telegram": _telegram(settings), "discord": _discord(settings)}
+    probes = {"model": _model(settings), **_platforms(settings)}
     names = [name for name, table in settings.memory.providers.items() if table.enabled]
     probes |= {f"memory {name}": partial(_provider, settings, name) for name in names}
     asked = await asyncio.gather(*(ask(subject, probe) for subject, probe in probes.items()))
@@ -76,7 +66,9 @@ async def _beside_gateway(settings: Settings, result: CheckResult) -> CheckResul
 async def ask(subject: str, probe: Probe | None) -> CheckResult:
     """The result of a probe; None stands for what is not set up."""
     if probe is None:
-        return CheckResult(subject=subject, state="off", text="It is not set up.", advice=ADVICE.get(subject, ""))
+        return CheckResult(
+            subject=subject, state="off", text="It is not set up.", advice=texts.table("SET_UP").get(subject, "")
+        )
     try:
         async with asyncio.timeout(PROBE_S):
             return CheckResult(subject=subject, state="right", text=await probe())
@@ -132,7 +124,7 @@ async def _store(settings: Settings) -> AsyncIterator[CheckResult]:
             path = services.database.path
             damage = await sqlite.damage(services.database)
             wrong = [f"{path} is damaged: {'; '.join(damage)}"] if damage else []
-            yield _result("state.db", wrong, RESTORE, f"{path} is whole.")
+            yield _result("state.db", wrong, texts.RESTORE, f"{path} is whole.")
             yield _result(
                 "search index",
                 await services.recall.verify(),
@@ -147,17 +139,11 @@ async def _store(settings: Settings) -> AsyncIterator[CheckResult]:
             )
             zone = ZoneInfo(settings.general.zone)
             if letters := await services.inbox.dead_letters():
-                yield CheckResult(
-                    subject="set aside",
-                    state="wrong",
-                    text="; ".join(
-                        f"{texts.moment(one.failed_at, zone)} {one.platform}: {one.error}" for one in letters
-                    ),
-                    advice=SET_ASIDE,
-                )
+                listed = [f"{texts.moment(one.failed_at, zone)} {one.platform}: {one.error}" for one in letters]
+                yield _result("set aside", ["; ".join(listed)], texts.DEAD_LETTERS, "")
     except StoreError as error:
         text, is_known, _ = str(error).partition(" Run `mneme check`")
-        yield CheckResult(subject="state.db", state="wrong", text=text, advice=RESTORE if is_known else "")
+        yield CheckResult(subject="state.db", state="wrong", text=text, advice=texts.RESTORE if is_known else "")
 
 
 def _result(subject: str, wrong: Sequence[str], advice: str, right: str) -> CheckResult:
@@ -179,21 +165,15 @@ def _model(settings: Settings) -> Probe | None:
     return probe
 
 
-def _telegram(settings: Settings) -> Probe | None:
-    if settings.telegram_token is None or "telegram" not in settings.platforms:
-        return None
-    return partial(check_telegram, settings.telegram_token.get_secret_value(), settings.telegram_api_url)
-
-
-def _discord(settings: Settings) -> Probe | None:
-    if settings.discord_token is None or "discord" not in settings.platforms:
-        return None
-    return partial(
-        check_discord,
-        settings.discord_token.get_secret_value(),
-        settings.discord_api_url,
-        has_message_content=settings.discord.message_content,
-    )
+def _platforms(settings: Settings) -> dict[str, Probe | None]:
+    telegram, discord = settings.telegram_token, settings.discord_token
+    probes: dict[str, Probe | None] = dict.fromkeys(("telegram", "discord"))
+    if telegram and "telegram" in settings.platforms:
+        probes["telegram"] = partial(check_telegram, telegram.get_secret_value(), settings.telegram_api_url)
+    if discord and "discord" in settings.platforms:
+        url, has_content = settings.discord_api_url, settings.discord.message_content
+        probes["discord"] = partial(check_discord, discord.get_secret_value(), url, has_message_content=has_content)
+    return probes
 
 
 async def _provider(settings: Settings, name: str) -> str:

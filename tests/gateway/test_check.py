@@ -20,7 +20,8 @@ from core.store.facts import Fact, Facts
 from core.store.sqlite import database as sqlite
 from core.store.sqlite.database import Database
 from core.types import RawUpdate
-from gateway.check import ADVICE, CheckResult, ask, check, repaired
+from gateway import texts
+from gateway.check import CheckResult, ask, check, repaired
 from gateway.services import Services
 from tests.fixtures.bot_api import BotApi
 from tests.fixtures.clock import SteadyClock
@@ -110,7 +111,7 @@ async def test_probes_are_told_apart() -> None:
     wrong = await ask("two", broken)
     assert (wrong.state, wrong.text) == ("wrong", "It does not.")
     off = await ask("telegram", None)
-    assert (off.state, off.advice) == ("off", ADVICE["telegram"])
+    assert (off.state, off.advice) == ("off", texts.table("SET_UP")["telegram"])
 
 
 async def test_settings_that_cannot_be_read_are_listed() -> None:
