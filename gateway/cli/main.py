@@ -50,7 +50,6 @@ def app() -> typer.Typer:
     from gateway.cli.reminders import cron, remind
     from gateway.cli.run import add_run
     from gateway.cli.sessions import add_sessions
-    from gateway.cli.usage import usage
 
     root = typer.Typer(
         help="Mneme, a persistent assistant. Settings are in mneme.toml in $MNEME_HOME (~/.mneme).",
@@ -66,7 +65,6 @@ def app() -> typer.Typer:
     add_memory(root)
     root.command("remind")(remind)
     root.command("cron")(cron)
-    root.command("usage")(usage)
     return root
 
 

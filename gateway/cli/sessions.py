@@ -1,18 +1,20 @@
-"""`mneme sessions` and `mneme export`: conversations to look at and to take away."""
+"""`mneme sessions`, `export` and `usage`: conversations to look at and to take away, and what they cost."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from core.text.sanitize import on_one_line
-from core.types import Answer, Scope, Session
+from core.types import Answer, Command, Scope, Session
+from core.usage.report import Spending
 from gateway import texts
 from gateway.cli import runtime
 from gateway.cli.runtime import AsJson, Group, InScope, Limit, answer_with, joined, say_json, seen, tell, visit
 from gateway.commands.context import CommandContext
 from gateway.commands.sessions import find_sessions, list_sessions
+from gateway.commands.usage import UsageCommands
 from gateway.services import Services
 
 ID = Annotated[int, typer.Argument(metavar="ID", help="The number of a session.")]
@@ -24,6 +26,7 @@ def add_sessions(app: typer.Typer) -> None:
     sessions.command("show")(_show)
     app.add_typer(sessions, name="sessions")
     app.command("export")(_export)
+    app.command("usage")(_usage)
 
 
 def _list(
@@ -101,4 +104,53 @@ def _object(session: Session) -> dict[str, object]:
         "last_at": session.last_at.isoformat() if session.last_at else None,
         "ended_at": session.ended_at.isoformat() if session.ended_at else None,
         "messages": session.messages,
+    }
+
+
+def _usage(
+    what: Annotated[
+        Literal["lately", "months", "sessions"],
+        typer.Argument(help="The last 30 days, each of the last twelve months, or each of the latest conversations."),
+    ] = "lately",
+    limit: Limit = 20,
+    scope: InScope = None,
+    as_json: AsJson = False,
+) -> None:
+    """What the model has cost, and how much came from the cache."""
+
+    async def objects(services: Services, scopes: frozenset[Scope]) -> object:
+        report = services.usage_report
+        if what == "months":
+            months = await report.months(scopes)
+            return [_spent(spent, month=f"{day:%Y-%m}") for day, spent in months]
+        if what == "sessions":
+            sessions = await report.sessions(scopes, limit)
+            return [_spent(spent, session=one.id, title=one.title) for one, spent in sessions]
+        return _spent(await report.lately(scopes))
+
+    if as_json:
+        runtime.print_json(objects, scope)
+    else:
+        arguments = {"lately": "", "months": "months", "sessions": f"sessions {limit}"}[what]
+        runtime.chat(UsageCommands, Command(name="usage", arguments=arguments), scope)
+
+
+def _spent(spending: Spending, **name: object) -> dict[str, object]:
+    usage = spending.usage
+    return {
+        **name,
+        "calls": spending.calls,
+        "input_tokens": usage.sent,
+        "plain_tokens": usage.input,
+        "cache_read_tokens": usage.cache_read,
+        "cache_write_tokens": usage.cache_write,
+        "cache_write_hour_tokens": usage.cache_write_hour,
+        "output_tokens": usage.output,
+        "from_cache": round(spending.cached, 4),
+        "cost": None if spending.cost is None else round(spending.cost, 6),
+        "cost_uncached": None if spending.plain_cost is None else round(spending.plain_cost, 6),
+        "currency": spending.prices.currency,
+        "unpriced": spending.unpriced,
+        "kinds": {kind: part.calls for kind, part in spending.kinds},
+        "misses": [{"cause": cause, "times": part.calls, "tokens": part.missed} for cause, part in spending.misses],
     }
