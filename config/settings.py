@@ -268,7 +268,6 @@ class Settings(_Section):
 
     @property
     def platforms(self) -> list[str]:
-        """The platforms to connect to: those that have a token, unless they are switched off."""
         tokens = {"telegram": self.telegram_token, "discord": self.discord_token}
         return [name for name in PLATFORMS if tokens[name] and getattr(self, name).enabled is not False]
 
@@ -279,7 +278,6 @@ class Settings(_Section):
 
 
 def _home(name: str) -> tuple[Path, list[str]]:
-    """The home, made if need be, and its problems."""
     home = Path(name)
     try:
         home = home.expanduser().absolute()

@@ -84,7 +84,6 @@ class Appointments:
         return self.receipt(await self.add(job, epoch))
 
     async def list(self, scopes: frozenset[Scope]) -> list[Job]:
-        """What has not ended, the next one first."""
         return await self._jobs.of(scopes)
 
     async def change(self, action: Action, job_id: int, scopes: frozenset[Scope], by: Account | None = None) -> Job:

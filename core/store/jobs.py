@@ -99,11 +99,9 @@ class Jobs:
         return await self._database.write(work, epoch)
 
     async def of_origin(self, origin: str, scope: Scope) -> Job | None:
-        """What a request has made already, ended or not."""
         return await self._one(OF_ORIGIN, {"origin": origin, "scope": scope})
 
     async def of(self, scopes: frozenset[Scope]) -> list[Job]:
-        """Jobs of these scopes that have not ended, by next time."""
         return list(map(_job, await self._database.fetch_all(OF_SCOPES, {"scopes": scope_parameter(scopes)})))
 
     async def find(self, job_id: int, scopes: frozenset[Scope]) -> Job | None:
@@ -119,7 +117,6 @@ class Jobs:
         return None if row is None else _job(row)
 
     async def active(self) -> list[Job]:
-        """All jobs of all scopes that are neither paused nor ended, for the scheduler."""
         return list(map(_job, await self._database.fetch_all(ACTIVE)))
 
     async def pause(self, job_id: int, at: datetime) -> None:

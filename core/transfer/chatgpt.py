@@ -19,7 +19,6 @@ _MEDIA = ("image", "audio", "video")
 
 
 def read(stream: BinaryIO, title: str, choices: Choices) -> Iterator[TransferRecord | Skipped]:
-    """Everything in the file; `title` is the file's, for errors."""
     for conversation in items(stream, title, "mapping", dict):
         yield from [conversation] if isinstance(conversation, Skipped) else _conversation(conversation, choices)
 

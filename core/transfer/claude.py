@@ -15,7 +15,6 @@ _ROLES: dict[str, Role] = {"human": "user", "user": "user", "assistant": "assist
 
 
 def read(stream: BinaryIO, title: str, choices: Choices) -> Iterator[TransferRecord | Skipped]:
-    """Everything in the file; `title` is the file's, for errors."""
     for conversation in items(stream, title, "chat_messages", list):
         yield from [conversation] if isinstance(conversation, Skipped) else _conversation(conversation, choices)
 

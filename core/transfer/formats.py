@@ -85,17 +85,14 @@ class Conversation:
 
 
 def mapping(value: object) -> dict[str, Any]:
-    """A JSON object, else an empty one."""
     return value if isinstance(value, dict) else {}
 
 
 def listed(value: object) -> list[Any]:
-    """A JSON array, else an empty one."""
     return value if isinstance(value, list) else []
 
 
 def text_of(value: object) -> str:
-    """A JSON string, else an empty one."""
     return value if isinstance(value, str) else ""
 
 

@@ -84,7 +84,6 @@ class Source:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """The keys of KINDS that were recognised."""
         return tuple(dict.fromkeys(kind for kind, _, _ in self._parts))
 
     def records(self) -> Iterator[TransferRecord | Skipped | None]:

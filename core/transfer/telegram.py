@@ -78,7 +78,6 @@ def _record(conversation: Conversation, message: Any, bot: str) -> TransferRecor
 
 
 def _text(message: dict[str, Any]) -> str:
-    """What was written, below lines for what came along."""
     written = message.get("text")
     said, attached = _joined(message.get("text_entities") if written is None else written), _attached(message)
     forwarded = message.get("forwarded_from")

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 
 def main() -> None:
-    """The entry point of the console script."""
     # A stream that is missing leads nowhere, or the next file that is opened would take its number.
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:

@@ -186,7 +186,6 @@ def leaving() -> Iterator[None]:
 
 
 def fail(sentence: str) -> NoReturn:
-    """Says what went wrong and ends with 1."""
     typer.echo(legible(sentence), err=True)
     raise typer.Exit(1)
 
@@ -219,7 +218,6 @@ async def seen(services: Services, scope: str | None) -> frozenset[Scope]:
 
 
 def scope_of(key: str | None) -> Scope:
-    """The scope of an option; the terminal's own without one."""
     return OWN if key is None else Scope(key=key)
 
 

@@ -82,7 +82,6 @@ class CommandContext:
 
 
 def button(label: str, name: str, arguments: str) -> Button:
-    """A button that runs a command."""
     return Button(label=label, command=Command(name=name, arguments=arguments))
 
 
@@ -98,7 +97,6 @@ def number_in(words: str) -> int | None:
 
 @cache
 def _specs() -> Mapping[str, CommandSpec]:
-    """The commands as `commands.toml` describes them."""
     tables = tomllib.loads(files("gateway.commands").joinpath("commands.toml").read_text(encoding="utf-8"))
     named = {name: {"name": name, **table} for name, table in tables.items()}
     return TypeAdapter(dict[str, CommandSpec]).validate_python(named)

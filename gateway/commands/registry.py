@@ -77,7 +77,6 @@ class Commands:
         return await self.prepared(answer, command, context)
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
-        """The answer to a command; an unknown one is answered with the nearest names."""
         if command.name in ("help", "start"):
             return Answer(text=self._help(command))
         if command == YES:

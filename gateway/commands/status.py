@@ -74,7 +74,6 @@ class StatusReport:
         self.memory: MemoryManager | None = None
 
     async def lines(self) -> Sequence[str]:
-        """One sentence a line, platforms first."""
         services = self._services
         states = self.supervisor.states if self.supervisor else await services.platforms()
         names = services.settings.model
