@@ -112,7 +112,7 @@ class Phrase:
         days: set[int] = set()
         behind = self.at
         while found := self.read("weekday_range"):
-            first, last = (_weekday(name) for name in (found["first"], found["last"] or found["first"]))
+            first, last = (words()["weekdays"][name] for name in (found["first"], found["last"] or found["first"]))
             days.update((first + step) % 7 for step in range((last - first) % 7 + 1))
             behind = self.at
             self.take("and", "&", "or")
@@ -243,11 +243,6 @@ def _numbered_clock(found: re.Match[str], is_announced: bool) -> Clock | None:
         return Clock(hour % 12 + 12 * (found["half"][0] == "p"), minute)
     is_bare = not is_announced if mark == "h" else mark is None and not (found["h"] or found["hour"][0] == "0")
     return Clock(hour, minute, is_bare and 1 <= hour <= 12)
-
-
-def _weekday(name: str) -> int:
-    table: dict[str, int] = words()["weekdays"]
-    return table[name if name in table else name.removesuffix("s")]
 
 
 def _number(text: str) -> Fraction:

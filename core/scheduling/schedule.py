@@ -70,17 +70,13 @@ def _one(line: str, now: datetime, zone: ZoneInfo) -> Reading | None:
 def _ruled(line: str, now: datetime, zone: ZoneInfo) -> Reading | None:
     """A cron line of five fields at the front, or what English rules read."""
     words = line.split(maxsplit=5)
-    if not _is_cron(words[:5]):
+    is_cron = all(map(_FIELD.fullmatch, words[:5])) and all(map(_CRONLIKE.fullmatch, words[:3]))
+    if len(words) < 5 or not is_cron:
         return parsing.read(line, now, zone)
     text = words[5] if len(words) > 5 else ""
     # A sixth field would be the seconds of another dialect, in front.
     is_five = not (text and _CRONLIKE.fullmatch(text.split(maxsplit=1)[0]))
     return Reading(schedule=_checked(words[:5], zone), text=text, is_certain=is_five)
-
-
-def _is_cron(words: list[str]) -> bool:
-    is_field = all(_FIELD.fullmatch(word) for word in words)
-    return len(words) == 5 and is_field and all(_CRONLIKE.fullmatch(word) for word in words[:3])
 
 
 def _checked(fields: list[str], zone: ZoneInfo) -> Schedule:
