@@ -115,10 +115,10 @@ class TelegramMessages:
     async def edit(self, message_id: str, part: StyledText, answer: Answer | None) -> None:
         """Raises a DeliveryError with `is_missing` when the message is gone or cannot be edited any more."""
 
-        async def change(text: str, entities: Sequence[MessageEntity]) -> None:
+        async def change(entities: Sequence[MessageEntity]) -> None:
             try:
                 await self._bot.edit_message_text(
-                    text,
+                    part.text,
                     chat_id=self._chat_id,
                     message_id=int(message_id),
                     entities=entities,
@@ -129,7 +129,7 @@ class TelegramMessages:
                 if not is_said(error, "message is not modified"):
                     raise
 
-        await self._formatted(part, change)
+        await self._delivered(change, _entities(part))
         if answer and answer.files:
             await self._send_files(answer.files)
 
@@ -141,10 +141,10 @@ class TelegramMessages:
             raise delivery_error(error) from error
 
     async def _post(self, part: StyledText, answer: Answer | None) -> str:
-        async def send(text: str, entities: Sequence[MessageEntity]) -> Message:
+        async def send(entities: Sequence[MessageEntity]) -> Message:
             return await self._bot.send_message(
                 self._chat_id,
-                text,
+                part.text,
                 entities=entities,
                 message_thread_id=self._thread_id,
                 reply_parameters=self._reply(),
@@ -152,7 +152,7 @@ class TelegramMessages:
                 link_preview_options=LinkPreviewOptions(is_disabled=True),
             )
 
-        message = await self._formatted(part, send)
+        message = await self._delivered(send, _entities(part))
         self._reply_to = None  # the parts that follow stand under the first
         return str(message.message_id)
 
@@ -162,7 +162,7 @@ class TelegramMessages:
         while self._files_sent < len(files):
             file = files[self._files_sent]
 
-            async def send(file: File = file) -> Message:
+            async def send(_: Sequence[MessageEntity], file: File = file) -> Message:
                 return await self._bot.send_document(
                     self._chat_id,
                     InputFile(file.content, filename=file.name),
@@ -177,32 +177,23 @@ class TelegramMessages:
     def _reply(self) -> ReplyParameters | None:
         return ReplyParameters(self._reply_to, allow_sending_without_reply=True) if self._reply_to else None
 
-    async def _formatted(self, part: StyledText, call: Callable[[str, Sequence[MessageEntity]], Awaitable[T]]) -> T:
-        """Calls with entities, and once more without them when Telegram refuses what it was given."""
-        entities = _entities(part)
-
-        async def careful() -> T:
-            try:
-                return await call(part.text, entities)
-            except BadRequest as error:
-                if not entities or not is_about_formatting(error):
-                    raise
-                _log.warning("telegram.sent_plain", error=error.message)
-                return await call(part.text, ())
-
-        return await self._delivered(careful)
-
-    async def _delivered(self, call: Callable[[], Awaitable[T]]) -> T:
-        """Calls, following a group that moved and leaving a topic that is gone; raises DeliveryError."""
+    async def _delivered(
+        self, call: Callable[[Sequence[MessageEntity]], Awaitable[T]], entities: Sequence[MessageEntity] = ()
+    ) -> T:
+        """Calls, following a group that moved, leaving a topic that is gone, and without entities when Telegram refuses
+        what it was given; raises DeliveryError."""
         has_moved = False
         while True:
             try:
-                return await call()
+                return await call(entities)
             except TelegramError as error:
                 if isinstance(error, ChatMigrated) and not has_moved:
                     self._chat_id, has_moved = error.new_chat_id, True
                 elif self._thread_id is not None and is_said(error, "message thread not found"):
                     self._thread_id = None
+                elif entities and is_about_formatting(error):
+                    _log.warning("telegram.sent_plain", error=error.message)
+                    entities = ()
                 else:
                     raise delivery_error(error) from error
 
