@@ -42,12 +42,15 @@ def to_markdown(findings: SearchResults, zone: tzinfo, *, is_wide: bool = False)
     """Cards, a table where lines are long (`is_wide`), or who said what for one conversation; never empty."""
     if not findings.sessions:
         return escape(no_results(findings))
+    numbered = list(enumerate(findings.sessions, 1))
     if findings.shape in ("scroll", "read"):
         shown = [_conversation(found, findings.shape, zone) for found in findings.sessions]
     elif is_wide:
-        shown = [_table(findings, zone), *_table_summaries(findings)]
+        told = [(number, found) for number, found in numbered if found.summary]
+        shown = [_table(findings, zone)]
+        shown += [f"**{number}. {_title(found)}**\n\n{(found.summary or '').strip()}" for number, found in told]
     else:
-        shown = [_card(number, found, zone) for number, found in enumerate(findings.sessions, 1)]
+        shown = [_card(number, found, zone) for number, found in numbered]
     return "\n\n".join([f"_{escape(findings.note)}_", *shown] if findings.note is not None else shown)
 
 
@@ -109,14 +112,21 @@ def _entries(items: Sequence[ShownMessage]) -> list[dict[str, Any]]:
     ]
 
 
-def _card(number: int, found: FoundSession, zone: tzinfo) -> str:
+def _head(name: str, found: FoundSession, zone: tzinfo) -> str:
     session = found.session
-    head = f"**{number}. {_title(found)}** · {_when(found, zone)} · {session.address.platform} · session {session.id}"
-    quoted = [f"> {_matching(hit)}" for hit in found.matches[:QUOTED]]
-    if not found.matches and session.title and (beginning := _beginning(found)):
-        quoted = [f"> {_plain(beginning)}"]
-    card = "\n".join([head, *quoted])
-    return f"{card}\n\n{found.summary.strip()}" if found.summary else card
+    when = f"{_at(found).astimezone(zone):%a %-d %b %Y, %H:%M}"
+    return f"**{name}** · {when} · {session.address.platform} · session {session.id}"
+
+
+def _card(number: int, found: FoundSession, zone: tzinfo) -> str:
+    title, preview = found.session.title, found.preview or ""
+    lines = [
+        _head(f"{number}. {_title(found)}", found, zone),
+        *(f"> {_matching(hit)}" for hit in found.matches[:QUOTED]),
+    ]
+    if not found.matches and title and preview and not preview.startswith(title.rstrip(CUT)):
+        lines.append(f"> {_plain(preview)}")
+    return "\n".join([*lines, "", found.summary.strip()] if found.summary else lines)
 
 
 def _table(findings: SearchResults, zone: tzinfo) -> str:
@@ -131,18 +141,9 @@ def _table(findings: SearchResults, zone: tzinfo) -> str:
     return "\n".join(lines)
 
 
-def _table_summaries(findings: SearchResults) -> list[str]:
-    return [
-        f"**{number}. {_title(found)}**\n\n{found.summary.strip()}"
-        for number, found in enumerate(findings.sessions, 1)
-        if found.summary
-    ]
-
-
 def _conversation(found: FoundSession, shape: str, zone: tzinfo) -> str:
     """Who said what; the day stands in the head and where it changes."""
-    session = found.session
-    lines = [f"**{_title(found)}** · {_when(found, zone)} · {session.address.platform} · session {session.id}"]
+    lines = [_head(_title(found), found, zone)]
     if found.summary:
         lines += ["", found.summary.strip(), ""]
     if found.messages_before:
@@ -165,11 +166,6 @@ def _said(item: ShownMessage, when: str) -> str:
     return f"- **{line}**{_opened(item.link)}" if item.is_anchor else f"- {line}"
 
 
-def _beginning(found: FoundSession) -> str:
-    title, preview = found.session.title, found.preview or ""
-    return "" if title and preview.startswith(title.rstrip(CUT)) else preview
-
-
 def _title(found: FoundSession) -> str:
     return _plain(_line(found.session.title or found.preview or UNTITLED, TITLE_CHARS))
 
@@ -178,10 +174,6 @@ def _at(found: FoundSession) -> datetime:
     """When the best match was said; the anchor of a scroll; else when the session was last spoken in."""
     said = [hit.created_at for hit in found.matches] + [item.at for item in found.window if item.is_anchor]
     return said[0] if said else found.session.last_at or found.session.started_at
-
-
-def _when(found: FoundSession, zone: tzinfo) -> str:
-    return f"{_at(found).astimezone(zone):%a %-d %b %Y, %H:%M}"
 
 
 def _matching(hit: Hit) -> str:

@@ -4,6 +4,7 @@ and ``タマゴ``, ``450度`` and ``四百五十度``, ``7pm`` and ``19:00``. Pu
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator
 from itertools import chain, combinations, islice, pairwise
 
@@ -30,7 +31,6 @@ _PARTICLES = "はがをにでともののへやかねよ"
 _KANA_APART = 0x60
 """Between the codes of a sign in Hiragana and in Katakana."""
 _DIGITS = "零一二三四五六七八九"
-_UNITS = {"十": 10, "百": 100, "千": 1_000}
 _NUMERAL = re.compile("[〇零一二两三四五六七八九十百千万]+")
 _FIGURE = re.compile(r"(?<![\d.,])\d{1,9}(?![\d.,])")
 _HAN = re.compile("[\u4e00-\u9fff]")
@@ -143,17 +143,17 @@ def _value(written: str) -> int | None:
     """The number of characters like 四百五十 and 一千二 (which is 1200); None where they are none."""
     total = section = digit = 0
     unit = 1
-    for sign in written[:NUMBER_DIGITS]:
-        if sign in "零〇":
+    for number in (int(unicodedata.numeric(sign)) for sign in written[:NUMBER_DIGITS].replace("两", "二")):
+        if not number:
             unit = 1
-        elif sign == "万":
-            total, section, digit, unit = (section + digit) * 10_000, 0, 0, 10_000
-        elif (known := _UNITS.get(sign)) is not None:
-            section, digit, unit = section + (digit or 1) * known, 0, known
+        elif number == 10_000:
+            total, section, digit, unit = (section + digit) * number, 0, 0, number
+        elif number >= 10:
+            section, digit, unit = section + (digit or 1) * number, 0, number
         elif digit:
             return None
         else:
-            digit = 2 if sign == "两" else _DIGITS.index(sign)
+            digit = number
     return total + section + (digit * unit // 10 if unit >= 100 else digit)
 
 

@@ -6,12 +6,12 @@ until `advance` puts it back. Terms carry their scope's number, so that an owner
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from itertools import groupby
 
-from core.store.engine import Connection, Row
+from core.store.engine import Connection
 from core.store.rows import meta, set_meta
+from core.store.sqlite.dialect import in_list, list_value
 from core.store.sqlite.index_schema import SHOWN
 
 CHUNK_MESSAGES = 8
@@ -23,6 +23,9 @@ UNTIL = "chunked_until"
 _UNINDEX = (
     "INSERT INTO chunks_fts (chunks_fts, rowid, terms) SELECT 'delete', id, terms FROM chunk_texts WHERE id = :id"
 )
+_MEMBERS = f"""
+    SELECT id FROM messages WHERE session_id = :session_id AND id BETWEEN :first_id AND :last_id AND {SHOWN} ORDER BY id
+"""
 _ADD = """
     INSERT INTO chunks (session_id, scope_id, place, first_id, last_id, messages)
     VALUES (:session, :scope, :place, :first, :last, :messages) RETURNING id
@@ -82,8 +85,9 @@ def _extend(connection: Connection, session_id: int, scope_id: int, message_ids:
         place = last["place"] + 1
         if last["messages"] <= 2 * CHUNK_MESSAGES:
             place = last["place"]
-            message_ids = _members(connection, last) + message_ids
-            _drop(connection, last["id"])
+            message_ids = [row[0] for row in connection.execute(_MEMBERS, dict(last))] + message_ids
+            connection.execute(_UNINDEX, {"id": last["id"]})
+            connection.execute("DELETE FROM chunks WHERE id = :id", {"id": last["id"]})
     made: list[int] = []
     while message_ids:
         size = len(message_ids) if len(message_ids) <= 2 * CHUNK_MESSAGES else CHUNK_MESSAGES
@@ -95,25 +99,8 @@ def _extend(connection: Connection, session_id: int, scope_id: int, message_ids:
     return made
 
 
-def _members(connection: Connection, chunk: Row) -> list[int]:
-    rows = connection.execute(
-        f"SELECT id FROM messages WHERE session_id = :session AND id BETWEEN :first AND :last AND {SHOWN} ORDER BY id",
-        {"session": chunk["session_id"], "first": chunk["first_id"], "last": chunk["last_id"]},
-    )
-    return [row[0] for row in rows]
-
-
-def _drop(connection: Connection, chunk_id: int) -> None:
-    connection.execute(_UNINDEX, {"id": chunk_id})
-    connection.execute("DELETE FROM chunks WHERE id = :id", {"id": chunk_id})
-
-
 def _index(connection: Connection, ids: Sequence[int]) -> None:
     """All in one statement: with one for each, FTS5 would write a segment for each."""
-    these = {"ids": json.dumps(list(ids))}
-    connection.execute("UPDATE chunks SET is_indexed = 1 WHERE id IN (SELECT value FROM json_each(:ids))", these)
-    connection.execute(
-        "INSERT INTO chunks_fts (rowid, terms) SELECT id, terms FROM chunk_texts "
-        "WHERE id IN (SELECT value FROM json_each(:ids))",
-        these,
-    )
+    these, listed = {"ids": list_value(ids)}, in_list("id", "ids")
+    connection.execute(f"UPDATE chunks SET is_indexed = 1 WHERE {listed}", these)
+    connection.execute(f"INSERT INTO chunks_fts (rowid, terms) SELECT id, terms FROM chunk_texts WHERE {listed}", these)
