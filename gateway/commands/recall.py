@@ -20,7 +20,7 @@ BUBBLE_CHARS = 3_000
 CARRIED_CHARS = 1_000
 """Longer arguments are not carried on to a next page."""
 SHOWN_WITH_BUTTONS = 3
-_SWITCH = r"(?:--|[\u2012-\u2015])(summary|expand)"
+_SWITCH = r"(?:--|[\u2012-\u2015])summary"
 """A phone makes one dash of two hyphens."""
 _SWITCHES = re.compile(rf"^\s*{_SWITCH}(?=\s|$)|(?<!\S){_SWITCH}\s*$", re.IGNORECASE)
 
@@ -33,7 +33,8 @@ class RecallCommands:
         self._zone = ZoneInfo(zone)
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
-        switches, text = _parted(command.arguments)
+        text = _SWITCHES.sub("", command.arguments).strip()
+        is_summarized = text != command.arguments.strip()
         results = await self._recall.recall(
             SearchQuery(
                 text=text,
@@ -41,26 +42,15 @@ class RecallCommands:
                 asker=context.account,
                 limit=LIMIT,
                 budget_chars=BUBBLE_CHARS,
-                is_summarized="summary" in switches,
-                is_expanded="expand" in switches,
+                is_summarized=is_summarized,
                 payer=Payer(session_id=context.session.id, scope=context.scope),
             )
         )
         buttons = _next(results, context.session.id)
         if results.has_more and len(text) <= CARRIED_CHARS:
-            arguments = " ".join([*(f"--{switch}" for switch in switches), filters.next_page(text)])
-            buttons.append(_look("More", arguments))
+            buttons.append(_look("More", "--summary " * is_summarized + filters.next_page(text)))
         text = to_markdown(results, self._zone, is_wide=context.is_wide)
         return Answer(text=text, buttons=tuple(buttons))
-
-
-def _parted(arguments: str) -> tuple[tuple[str, ...], str]:
-    """The switches before and behind the words, each once, and the words."""
-    switches: dict[str, None] = {}
-    while (found := _SWITCHES.search(arguments)) is not None:
-        switches[(found[1] or found[2]).lower()] = None
-        arguments = arguments[: found.start()] + arguments[found.end() :]
-    return tuple(switches), arguments.strip()
 
 
 def _next(results: SearchResults, present_id: int) -> list[Button]:
