@@ -37,8 +37,8 @@ UNREADABLE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticErro
 """What the library raises for a payload that is shaped otherwise than it expects."""
 UNREACHABLE = (discord.DiscordException, aiohttp.ClientError, OSError)
 """What a call raises that did not come through; timeouts are OSErrors."""
-UNKNOWN_MESSAGE, THREAD_ARCHIVED = 10008, 50083
-EXPIRED = (10062, 40060, 10015, 50027)
+UNKNOWN_MESSAGE, THREAD_ARCHIVED, ACKNOWLEDGED = 10008, 50083, 40060
+EXPIRED = (10062, ACKNOWLEDGED, 10015, 50027)
 """Unknown interaction, acknowledged already, unknown webhook, invalid webhook token."""
 TRY_AGAIN_STATUS = (408, 429)
 

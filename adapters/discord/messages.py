@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import discord
 
-from adapters.discord.client import NOBODY, answered, delivered
+from adapters.discord.client import ACKNOWLEDGED, NOBODY, answered, delivered
 from core.errors import DeliveryError
 from core.markup.discord import to_discord
 from core.markup.render import StyledText
@@ -105,7 +105,7 @@ class DiscordMessages(_Messages):
         """Raises a DeliveryError with `is_missing` when the message is gone."""
         message = (await self._channel()).get_partial_message(int(message_id))
         with delivered():
-            await message.edit(content=to_discord(part), allowed_mentions=NOBODY, **changed(answer))
+            await message.edit(content=to_discord(part), allowed_mentions=NOBODY, **dressed(answer, is_edit=True))
 
     async def remove(self, message_id: str) -> None:
         message = (await self._channel()).get_partial_message(int(message_id))
@@ -139,7 +139,7 @@ class DiscordInteraction(_Messages):
     def __init__(self, interaction: discord.Interaction[discord.Client], *, is_private: bool, limit_chars: int) -> None:
         super().__init__(min(limit_chars, LIMIT_CHARS))
         self._interaction = interaction
-        self._is_private = is_private
+        self._is_private = self._was_private = is_private
         self._lock = asyncio.Lock()
         self._is_deferred = False
         self._is_answered = False
@@ -198,7 +198,7 @@ class DiscordInteraction(_Messages):
         """Raises a DeliveryError with `is_missing` when the message is gone."""
         with answered():
             await self._interaction.followup.edit_message(
-                int(message_id), content=to_discord(part), allowed_mentions=NOBODY, **changed(answer)
+                int(message_id), content=to_discord(part), allowed_mentions=NOBODY, **dressed(answer, is_edit=True)
             )
 
     async def remove(self, message_id: str) -> None:
@@ -207,28 +207,28 @@ class DiscordInteraction(_Messages):
 
     async def _send(self, text: str, answer: Answer | None) -> int:
         interaction = self._interaction
-        if self._is_deferred and not self._is_answered:
-            changes = {"content": text, "allowed_mentions": NOBODY, **changed(answer)}
-            return (await interaction.edit_original_response(**changes)).id
         options = {"ephemeral": self._is_private, "allowed_mentions": NOBODY, **dressed(answer)}
         if self._is_answered:
             return (await interaction.followup.send(text, wait=True, **options)).id
-        response = await interaction.response.send_message(text, **options)
-        return response.message_id or (await interaction.original_response()).id
+        if not self._is_deferred:
+            try:
+                response = await interaction.response.send_message(text, **options)
+                return response.message_id or (await interaction.original_response()).id
+            except discord.HTTPException as error:
+                # An earlier try came through, of which nobody heard. What it shows in public stays without secrets.
+                if error.code != ACKNOWLEDGED or self._is_private != self._was_private:
+                    raise
+        changes = {"content": text, "allowed_mentions": NOBODY, **dressed(answer, is_edit=True)}
+        return (await interaction.edit_original_response(**changes)).id
 
 
-def dressed(answer: Answer | None) -> dict[str, Any]:
-    """Buttons and files for a new message, as arguments of the library."""
-    view = {"view": _view(answer)} if answer is not None and answer.buttons else {}
-    return view | ({"files": _files(answer)} if answer is not None and answer.files else {})
-
-
-def changed(answer: Answer | None) -> dict[str, Any]:
-    """The same for an edit: a draft leaves buttons alone, the final answer sets or removes them."""
+def dressed(answer: Answer | None, *, is_edit: bool = False) -> dict[str, Any]:
+    """Buttons and files as arguments of the library. A draft leaves buttons alone, the final answer sets or removes
+    them."""
     if answer is None:
         return {}
-    view = {"view": _view(answer) if answer.buttons else None}
-    return view | ({"attachments": _files(answer)} if answer.files else {})
+    view = {"view": _view(answer) if answer.buttons else None} if answer.buttons or is_edit else {}
+    return view | ({"attachments" if is_edit else "files": _files(answer)} if answer.files else {})
 
 
 def _view(answer: Answer) -> discord.ui.View:

@@ -327,3 +327,27 @@ async def test_every_answer_waits_out_a_rate_limit(
     assert not router.errors
     assert len(api.answers(call)) == 2
     assert [failure["times"] for failure in api.rest.failures] == [0]
+
+
+@pytest.mark.parametrize("name", ["help", "memory"])
+async def test_an_answer_whose_taking_nobody_heard_of_stands_once(
+    api: DiscordApi, router: FakeRouter, name: str
+) -> None:
+    ana = api.user("Ana")
+    channel = await api.channel("general")
+    api.rest.fail("POST", "/callback", 502, is_done=True)
+    router.answering(Answer(text="hello", is_private=name == "memory"))
+    await api.slash(channel, ana, name)
+    await api.wait_for(lambda: router.served)
+    assert not router.errors
+    assert api.said(channel, viewer=ana) == ["hello"]
+
+
+async def test_a_deferral_that_nobody_heard_of_never_shows_a_secret(api: DiscordApi, router: FakeRouter) -> None:
+    ana = api.user("Ana")
+    channel = await api.channel("general")
+    api.rest.fail("POST", "/callback", 500, is_done=True)
+    slow(api, router, Answer(text="your secret", is_private=True))
+    await api.slash(channel, ana, "help")
+    await api.wait_for(lambda: router.served)
+    assert "your secret" not in str(api.messages(channel))
