@@ -52,22 +52,14 @@ _KIN = re.compile(rf"\W*(?:s\s+)?(?:my |our |their )?(?P<kin>{KIN})\b(?! (?:is|a
 _OF_KIN = re.compile(rf"\b(?:my|our) ({KIN})['’]s\b", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
 class _Text:
     """`digits`: all its digits in a row; `groups`: the attributes it speaks of."""
 
-    plain: str
-    words: frozenset[str]
-    terms: frozenset[str]
-    figures: frozenset[int]
-    digits: str
-    groups: frozenset[str]
-
-    @classmethod
-    def of(cls, text: str) -> _Text:
-        compared = plain(fold(text))[0]
-        words, terms = frozenset(words_of(compared)), frozenset(terms_of(text))
-        return cls(compared, words, terms, figures_of(compared), "".join(_FIGURE.findall(compared)), _groups(terms))
+    def __init__(self, text: str) -> None:
+        self.plain = plain(fold(text))[0]
+        self.words, self.terms = frozenset(words_of(self.plain)), frozenset(terms_of(text))
+        self.figures, self.digits = figures_of(self.plain), "".join(_FIGURE.findall(self.plain))
+        self.groups = _groups(self.terms)
 
     def has_name(self, name: str) -> bool:
         key = entity_key(name)
@@ -90,32 +82,20 @@ class _Text:
         return int(figure) in self.figures or (len(figure) > 3 and figure in self.digits)
 
 
-@dataclass(frozen=True, slots=True)
 class _Statement:
     """`names` and `figures` must have been said, of `words` most."""
 
-    names: tuple[str, ...]
-    figures: tuple[str, ...]
-    words: tuple[str, ...]
-    content: str
-    text: _Text
-
-    @classmethod
-    def of(cls, content: str, names: Iterable[str]) -> _Statement:
-        text = " ".join(pattern("user").sub(" ", content).split())
-        strict = [name for name in (*names, *_names_within(text)) if not _FIGURE.search(name)]
-        months = {word: str(month) for word in words_of(plain(text)[0]) if (month := _months().get(word))}
-        figures = [*_FIGURE.findall(fold(" ".join((text, *names)))), *months.values()]
-        named = {term for name in (*strict, *months) for term in terms_of(name)}
+    def __init__(self, content: str, names: Iterable[str]) -> None:
+        self.content = " ".join(pattern("user").sub(" ", content).split())
+        self.text = _Text(self.content)
         nobody = ("", *_data()["words"]["nobody"])
-        words = (term for term in terms_of(text) if not (term in named or term in nobody or term.isdecimal()))
-        return cls(
-            tuple(dict.fromkeys(name for name in strict if entity_key(name) not in nobody)),
-            tuple(dict.fromkeys(figures)),
-            tuple(dict.fromkeys(words)),
-            text,
-            _Text.of(text),
-        )
+        strict = [name for name in (*names, *_names_within(self.content)) if not _FIGURE.search(name)]
+        months = {word: str(month) for word in words_of(plain(self.content)[0]) if (month := _months().get(word))}
+        figures = [*_FIGURE.findall(fold(" ".join((self.content, *names)))), *months.values()]
+        named = {term for name in (*strict, *months) for term in terms_of(name)}
+        words = (one for one in terms_of(self.content) if not (one in named or one in nobody or one.isdecimal()))
+        self.names = tuple(dict.fromkeys(name for name in strict if entity_key(name) not in nobody))
+        self.figures, self.words = tuple(dict.fromkeys(figures)), tuple(dict.fromkeys(words))
 
     def held_by(self, text: _Text) -> set[str]:
         names, figures = filter(text.has_name, self.names), filter(text.has_figure, self.figures)
@@ -147,7 +127,7 @@ class Evidence:
     ) -> Message | None:
         """The message that supports a statement best, the latest of several; only `row` where it is given. `names`:
         those in it, with the value of its attribute; `is_own_affair`: it is about who speaks."""
-        statement = _Statement.of(content, names)
+        statement = _Statement(content, names)
         indexes = self._own if row is None else [index for index in self._own if self._rows[index] is row]
         scores = [(self._score(statement, index, is_own_affair=is_own_affair), index) for index in indexes]
         best = max(scores, default=(0, 0))
@@ -161,7 +141,7 @@ class Evidence:
 
     def missing(self, content: str, names: Sequence[str] = ()) -> str:
         """What of a statement nobody has typed, as a clause for who decides about it."""
-        said = _Statement.of(content, names)
+        said = _Statement(content, names)
         typed_here = [self._text(index) for index in self._own]
         unsaid = [f"“{one[:80]}”" for one in _lacking(said, (*said.names, *said.figures), typed_here)]
         return f"nobody here has typed {' or '.join(unsaid[:5]) or 'that'}"
@@ -176,13 +156,13 @@ class Evidence:
 
     def _heard(self, said: _Statement, index: int) -> _Heard:
         row, own, question = self._rows[index], self._text(index), self._question_before(index)
-        text, asked = own_words(row.text), _Text.of(question)
+        text, asked = own_words(row.text), _Text(question)
         is_yes = bool(question) and len(text.split()) <= AFFIRMED_WORDS and pattern("affirmed").match(text) is not None
         # An answer says something of the statement that stands not in the question.
         is_answer = is_yes or not said.held_by(own) <= said.held_by(asked)
-        own = _Text.of(f"{text}\n{question}") if is_yes else own
+        own = _Text(f"{text}\n{question}") if is_yes else own
         held = said.held_by(own) | {name for name in said.names if _is_speaker(row, name)}
-        return _Heard(text, own, asked if is_answer else _Text.of(""), held, is_yes)
+        return _Heard(text, own, asked if is_answer else _Text(""), held, is_yes)
 
     def _is_complete(self, said: _Statement, index: int, heard: _Heard) -> bool:
         """Whether all names and figures were said: there, in the question before, or by the same person shortly
@@ -205,7 +185,7 @@ class Evidence:
 
     def _text(self, index: int) -> _Text:
         if index not in self._ready:
-            self._ready[index] = _Text.of(own_words(self._rows[index].text))
+            self._ready[index] = _Text(own_words(self._rows[index].text))
         return self._ready[index]
 
     def _question_before(self, index: int) -> str:
@@ -260,7 +240,7 @@ def subject_of(about: str, content: str, row: Message) -> str | None:
     if about.casefold() in (ME, "the writer", "i", "user", "the user") or not key:
         return whose(content)
     speaker = entity_key(row.sender.name) if row.sender else ""
-    is_speaker = key in (speaker, speaker.split(" ")[0]) and not _Text.of(own_words(row.text)).has_name(about)
+    is_speaker = key in (speaker, speaker.split(" ")[0]) and not _Text(own_words(row.text)).has_name(about)
     return ME if is_speaker else key
 
 
@@ -371,7 +351,7 @@ def _is_worked_out(figure: str, said: _Statement, row: Message, own: _Text) -> b
 
 
 def _is_speaker(row: Message, name: str) -> bool:
-    return row.sender is not None and _Text.of(row.sender.name).has_name(name)
+    return row.sender is not None and _Text(row.sender.name).has_name(name)
 
 
 def _is_form(one: str, other: str) -> bool:

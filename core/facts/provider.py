@@ -170,7 +170,7 @@ class FactsProvider(MemoryProvider):
 
 
 def _question(text: str, context: ToolContext) -> Question:
-    return Question.of(text, context.scopes, context.now, context.account)
+    return Question(text, context.scopes, context.now, context.account)
 
 
 def _token(fact: Fact) -> str:

@@ -19,30 +19,15 @@ from core.types import Account, Scope
 QUESTION_CHARS = 2_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """Make one with `Question.of`. `asker` None: nobody in particular, as at the command line."""
+    """`is_own`: about who asks, `asker` (None: nobody in particular, as at the command line)."""
 
-    terms: tuple[str, ...]
-    keys: tuple[str, ...]
-    is_own: bool
-    is_past: bool
-    scopes: frozenset[Scope]
-    now: datetime
-    asker: Account | None = None
-
-    @classmethod
-    def of(cls, text: str, scopes: frozenset[Scope], now: datetime, asker: Account | None = None) -> Question:
+    def __init__(self, text: str, scopes: frozenset[Scope], now: datetime, asker: Account | None = None) -> None:
         asked = text[:QUESTION_CHARS]
-        return cls(
-            terms=tuple(query_terms(asked)),
-            keys=keys_in(asked),
-            is_own=is_first_person(asked),
-            is_past=sign("past").search(asked) is not None,
-            scopes=scopes,
-            now=now,
-            asker=asker,
-        )
+        self.terms, self.keys = tuple(query_terms(asked)), keys_in(asked)
+        self.is_own = is_first_person(asked)
+        self.is_past = sign("past").search(asked) is not None
+        self.scopes, self.now, self.asker = scopes, now, asker
 
     def wants(self, fact: Fact) -> bool:
         """Whether a fact is worth telling: it is current, its value is named, or the question is about the past."""

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from typing import Any
 
 from core.guard.fence import neutralise
 from core.guard.normalize import hidden, mixed_word, without_hidden
@@ -32,16 +32,16 @@ REASONS = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Pattern:
     """Found where `then` matches behind a match of `first`, in the same line or, where `is_word`, word: two searches
     that take turns keep the time linear. `needs`: without one of these (in small letters) nothing is searched."""
 
-    name: str
-    needs: tuple[str, ...]
-    first: re.Pattern[str]
-    then: re.Pattern[str] | None
-    is_word: bool
+    def __init__(self, table: Mapping[str, Any]) -> None:
+        flags = re.MULTILINE if table.get("is_case_sensitive") else re.MULTILINE | re.IGNORECASE
+        self.name, self.needs = table["name"], table["needs"]
+        self.first = re.compile(table["first"], flags)
+        self.then = re.compile(table["then"], flags) if "then" in table else None
+        self.is_word = table.get("is_word", False)
 
     def is_in(self, text: str) -> bool:
         found = self.first.search(text)
@@ -82,17 +82,4 @@ def cleaned(text: str) -> str:
 @cache
 def _patterns() -> tuple[Pattern, ...]:
     tables = tomllib.loads(files("core.guard").joinpath("patterns.toml").read_text("utf-8"))["pattern"]
-    return tuple(
-        Pattern(
-            name=table["name"],
-            needs=tuple(table["needs"]),
-            first=_compiled(table["first"], table),
-            then=_compiled(table["then"], table) if "then" in table else None,
-            is_word=table.get("is_word", False),
-        )
-        for table in tables
-    )
-
-
-def _compiled(pattern: str, table: Mapping[str, object]) -> re.Pattern[str]:
-    return re.compile(pattern, re.MULTILINE if table.get("is_case_sensitive") else re.MULTILINE | re.IGNORECASE)
+    return tuple(map(Pattern, tables))

@@ -129,7 +129,7 @@ class FactCommands:
     async def find(self, text: str, context: CommandContext, limit: int) -> Sequence[Fact]:
         if not text:
             return await self._facts.page(context.scopes, 0, limit)
-        question = Question.of(text, context.scopes, self._services.clock.now(), context.account)
+        question = Question(text, context.scopes, self._services.clock.now(), context.account)
         return await self.known.search(question, limit)
 
     async def page(self, context: CommandContext, number: int = 1) -> Answer:

@@ -107,7 +107,7 @@ def _cell(scores: Sequence[tuple[str, float, float]]) -> str:
 
 
 async def _score(facts: Facts, blend: FactRanking, question: Asked) -> tuple[float, float]:
-    query = Question.of(question.question, SCOPES, START + timedelta(days=60))
+    query = Question(question.question, SCOPES, START + timedelta(days=60))
     found = await facts.candidates(query.terms, query.keys, SCOPES)
     ranked = blend.ranked(found, query)
     shown = [fact.content for fact, _ in ranked[:10]]
