@@ -478,25 +478,25 @@ def _nth(phrase: Phrase, when: When, *, is_every: bool = False) -> bool:
     """``first monday of every month``, ``1st and 15th of the month``, ``last day of each month``; behind "every"
     (`is_every`) also ``3rd`` and ``last friday``."""
     start = phrase.at
-    found = phrase.read("nth")
-    if found is None or not _note_nth(when, found, is_every):
+    if (found := phrase.read("nth")) is None:
+        return False
+    days = tuple(_ordinal(one[0]) for one in pattern("ordinal").finditer(found["days"]))
+    is_monthly = bool(found["ending"] if is_every else found["each"])
+    if found["weekday"]:
+        if len(days) == 1 and days[0] <= 5 and (is_monthly or (is_every and days[0] != 2)):
+            when.weekdays, when.nth = (words()["weekdays"][found["weekday"]],), days[0]
+    elif max(days) <= 31:
+        is_sure = is_monthly or (is_every and _is_numbered(found))
+        when.month_days = days if is_sure or (found["ending"] and len(days) > 1) else ()
+        when.is_certain = when.is_certain and is_sure
+    if not (when.month_days or when.nth):
         phrase.at = start
     return phrase.at > start
 
 
-def _note_nth(when: When, found: re.Match[str], is_every: bool) -> bool:
-    days = tuple(_ordinal(one[0]) for one in pattern("ordinal").finditer(found["days"]))
-    is_monthly = bool(found["ending"] if is_every else found["each"])
-    if found["weekday"]:
-        if len(days) > 1 or days[0] > 5 or not (is_monthly or (is_every and days[0] != 2)):
-            return False
-        when.weekdays, when.nth = (words()["weekdays"][found["weekday"]],), days[0]
-        return True
-    is_sure = is_monthly or (is_every and found["days"][0].isdigit() and not found[0].endswith("day"))
-    if max(days) > 31 or not (is_sure or (found["ending"] and len(days) > 1)):
-        return False
-    when.month_days, when.is_certain = days, when.is_certain and is_sure
-    return True
+def _is_numbered(found: re.Match[str]) -> bool:
+    """``3rd``, and not ``3rd day``, which may be every third day."""
+    return found["days"][0].isdigit() and not found[0].endswith("day")
 
 
 def _detail(phrase: Phrase, when: When, today: date) -> bool:
