@@ -249,10 +249,16 @@ class DiscordEvents:
                 await asyncio.sleep(self.rest_s)
 
     async def _set_aside(self, raw: Any, error: str) -> None:
-        found = str(raw.get("id")) if isinstance(raw, dict) else ""
-        update_id = int(found) if found.isdecimal() else discord.utils.time_snowflake(self._clock.now())
-        update = RawUpdate(platform=PLATFORM, update_id=update_id, raw=json.dumps(raw))
-        log.error("An event of Discord is set aside (%d): %s", update_id, error)
+        """Of what is incognito the ids alone."""
+        ids = {key: raw.get(key) for key in ("id", "channel_id")} if isinstance(raw, dict) else {}
+        place = self._channels.get(_snowflake(ids.get("channel_id")))
+        is_incognito = place is not None and self._inbox.is_incognito(place.address)
+        update = RawUpdate(
+            platform=PLATFORM,
+            update_id=_snowflake(ids.get("id")) or discord.utils.time_snowflake(self._clock.now()),
+            raw=json.dumps(ids if is_incognito else raw),
+        )
+        log.error("An event of Discord is set aside (%d): %s", update.update_id, error)
         await self._insist(lambda: self._inbox.set_aside(update, error))
 
     def _has_room(self) -> bool:
@@ -271,3 +277,7 @@ class DiscordEvents:
 def _bot(message: discord.Message) -> discord.ClientUser:
     bot: discord.ClientUser = message._state.user  # type: ignore[assignment]  # known since the login
     return bot
+
+
+def _snowflake(found: object) -> int:
+    return int(str(found)) if str(found).isdecimal() else 0

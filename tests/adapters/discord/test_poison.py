@@ -11,8 +11,9 @@ import pytest
 from core.errors import StoreError
 from core.ports import Reply
 from core.store.inbox import Inbox
+from core.store.incognito import IncognitoConversation, IncognitoRegistry
 from core.store.sqlite.database import Database
-from core.types import Inbound
+from core.types import Address, Inbound
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.discord_api import DiscordApi
 from tests.fixtures.discord_setup import checked, listening, make
@@ -88,6 +89,22 @@ async def test_a_poison_command_is_dismissed(api: DiscordApi, inbox: Inbox, data
         await api.wait_for(lambda: api.sent("DELETE", "/messages/@original"))
         (row,) = await database.fetch_all("SELECT update_id, raw FROM raw_updates")
         assert (row["update_id"], json.loads(row["raw"])["data"]["name"]) == (int(call), "help")
+
+
+async def test_of_an_incognito_event_the_ids_alone_are_set_aside(
+    api: DiscordApi, database: Database, clock: SteadyClock
+) -> None:
+    registry = IncognitoRegistry()
+    router = FailingRouter(ValueError("odd"), "quetzal", 99)
+    ana = api.user("Ana")
+    channel = api.dm(ana)
+    registry.conversations[Address(platform="discord", chat_id=channel)] = IncognitoConversation()
+    async with listening(make(api, Inbox(database, clock, registry)), router, api):
+        message_id = await api.user_says(channel, "quetzal", ana)
+        await api.user_says(channel, "bread", ana)
+        await api.wait_for(lambda: router.seen)
+        (row,) = await database.fetch_all("SELECT raw FROM raw_updates")
+        assert json.loads(row["raw"]) == {"id": message_id, "channel_id": channel}
 
 
 async def test_what_the_library_cannot_read_is_set_aside(api: DiscordApi, inbox: Inbox, database: Database) -> None:
