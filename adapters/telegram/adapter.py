@@ -98,6 +98,7 @@ class Telegram:
         self._failed_tries: dict[int, int] = {}
         """By the id of an update that cannot be handled."""
         self._failure = "not reached yet"
+        self._failures = 0
         self._polled_at = 0.0
 
     @property
@@ -137,29 +138,21 @@ class Telegram:
         offset: int | None = None
         known: set[int] = set()
         held: set[int] = set()
-        failures = 0
         is_announced = is_worked_off = False
         while True:
             began_at = time.monotonic()
             # A poll that need not wait proves the connection at once; it would never show that there are two pollers.
             timeout_s = self._poll_timeout_s if self._failure in ("", CONFLICT) else 0
-            try:
-                me = self._me or await self._get_me()
-                updates = await self._poll(offset, timeout_s)
-            except TelegramError as error:
-                self._failure = clause(error)
-                await self._recover(error, failures)
-                failures += 1
+            updates = await self._next_updates(offset, timeout_s)
+            if updates is None:
                 continue
-            failures = 0
-            self._failure, self._polled_at = "", time.monotonic()
             if not is_announced:
                 self._start(self._announce(commands))
                 is_announced = True
-            is_worked_off = is_worked_off or await self._work_off(me, sink)
-            is_new = any(raw.update_id not in known for raw in updates)
+            is_worked_off = is_worked_off or await self._work_off(sink)
             pending = [raw for raw in updates if raw.update_id in held or raw.update_id not in known]
-            held = await self._receive(pending, me, sink)
+            is_new = any(raw.update_id not in known for raw in pending)
+            held = await self._receive(pending, sink)
             known = {raw.update_id for raw in updates}
             if known:
                 offset = min(held, default=max(known) + 1)
@@ -178,7 +171,7 @@ class Telegram:
         await self._request.shutdown()
         self._lock.release()
 
-    async def _get_me(self) -> User:
+    async def _get_me(self) -> None:
         """Asks who we are; mentions cannot be told without it. Raises ConfigError when the token is refused."""
         try:
             self._me = await self._bot.get_me()
@@ -187,7 +180,6 @@ class Telegram:
                 f"telegram: {self._root} refused the token ({error.message}). Copy it again from @BotFather (/mybots, "
                 "API Token) into TELEGRAM_BOT_TOKEN; with a server of your own check MNEME_TELEGRAM_API_URL too."
             ) from error
-        return self._me
 
     async def _announce(self, commands: Sequence[CommandSpec]) -> None:
         """Fills the command menu. One that stays as it was is no reason to stop."""
@@ -201,6 +193,19 @@ class Telegram:
             except TelegramError as error:
                 _log.warning("telegram.menu_refused", error=error.message)
                 return
+
+    async def _next_updates(self, offset: int | None, timeout_s: int) -> list[RawUpdate] | None:
+        """None after the pause that a failed poll asks for. Raises ConfigError when there is no use in another one."""
+        try:
+            if self._me is None:
+                await self._get_me()
+            updates = await self._poll(offset, timeout_s)
+        except TelegramError as error:
+            self._failure = clause(error)
+            await self._recover(error)
+            return None
+        self._failure, self._failures, self._polled_at = "", 0, time.monotonic()
+        return updates
 
     async def _poll(self, offset: int | None, timeout_s: int) -> list[RawUpdate]:
         """The next updates as they came: the client's own method parses, and fails on all for a strange one."""
@@ -217,8 +222,8 @@ class Telegram:
         except (TypeError, KeyError, ValueError):
             raise NetworkError("the answer to getUpdates is no list of updates") from None
 
-    async def _recover(self, error: TelegramError, failures: int) -> None:
-        """Waits before the next poll; raises ConfigError when there is no use in one."""
+    async def _recover(self, error: TelegramError) -> None:
+        """Removes what is in the way, and waits before the next poll."""
         if isinstance(error, InvalidToken | EndPointNotFound):
             # One method's refusal proves nothing: an unknown path looks the same. Asking who we are decides.
             self._me = None
@@ -232,14 +237,15 @@ class Telegram:
             _log.warning("telegram.second_poller", advice="stop the other process, or give it a bot of its own")
         else:
             _log.warning("telegram.poll_failed", error=error.message)
-        pause_s = min(self._pause_s * 2 ** min(failures, 10), PAUSE_MOST_S)
+        pause_s = min(self._pause_s * 2 ** min(self._failures, 10), PAUSE_MOST_S)
+        self._failures += 1
         await asyncio.sleep(max(error.retry_after_s, pause_s) if isinstance(error, FloodError) else pause_s)
 
-    async def _work_off(self, me: User, sink: Sink) -> bool:
+    async def _work_off(self, sink: Sink) -> bool:
         """What a version before this one confirmed and did not come to handle; False where some of it is left."""
         try:
             left = await self._inbox.left_raw(PLATFORM)
-            held = await self._receive(left, me, sink)
+            held = await self._receive(left, sink)
             for raw in left:
                 if raw.update_id not in held:
                     await self._inbox.remove_raw(PLATFORM, raw.update_id)
@@ -248,7 +254,7 @@ class Telegram:
             return False
         return not held
 
-    async def _receive(self, updates: Sequence[RawUpdate], me: User, sink: Sink) -> set[int]:
+    async def _receive(self, updates: Sequence[RawUpdate], sink: Sink) -> set[int]:
         """Gives updates to the router in order, then has them served. Returns the ids of those that are to be tried
         again: what the store does not take, with what follows in the same chat, and what is handled wrongly."""
         held: set[int] = set()
@@ -256,7 +262,7 @@ class Telegram:
         entry_ids: list[int] = []
         for raw in updates:
             try:
-                entry_id = await self._admit(raw, me, sink, held_addresses)
+                entry_id = await self._admit(raw, sink, held_addresses)
                 if entry_id is not None:
                     entry_ids.append(entry_id)
             except StoreError as error:
@@ -269,12 +275,13 @@ class Telegram:
             self._start(sink.serve(entry_id))
         return held
 
-    async def _admit(self, raw: RawUpdate, me: User, sink: Sink, held_addresses: set[str]) -> int | None:
+    async def _admit(self, raw: RawUpdate, sink: Sink, held_addresses: set[str]) -> int | None:
         """The entry to be served. Raises StoreError, and whatever is strange about the update."""
         update = Update.de_json(json.loads(raw.raw), self._bot)
         if move := moved(update):
             await sink.moved(PLATFORM, *move)
-        inbound = normalize(update, me, self._clock.now())
+        assert self._me is not None
+        inbound = normalize(update, self._me, self._clock.now())
         if inbound is None:
             return None
         if inbound.address.key in held_addresses:
