@@ -1,4 +1,4 @@
-"""A newer answer never stands above an older one: neither after an outage of the platform nor after a restart in it."""
+"""Order and number of answers on a real wire: one above the other as they were asked for, and one for a burst."""
 
 from __future__ import annotations
 
@@ -7,23 +7,27 @@ import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from config.settings import Settings
 from gateway.app import run_gateway
 from tests.fixtures.bot_api import BotApi
+from tests.fixtures.messages_api import MessagesApi
+from tests.fixtures.model_reply import ModelReply
 
 pytestmark = pytest.mark.slow
 
 PERSON = 4242
+KEY = "sk-ant-order"
 
 
 @asynccontextmanager
-async def living(home: Path, api: BotApi) -> AsyncIterator[None]:
+async def living(home: Path, api: BotApi, **more: str) -> AsyncIterator[None]:
     """One life of the whole gateway, which ends without a goodbye."""
     (home / "mneme.toml").write_text(f'[owner]\ntelegram = [{PERSON}]\n[general]\nzone = "Europe/Lisbon"\n')
-    variables = {"MNEME_HOME": str(home), "TELEGRAM_BOT_TOKEN": api.token, "MNEME_TELEGRAM_API_URL": api.url}
+    variables = {"MNEME_HOME": str(home), "TELEGRAM_BOT_TOKEN": api.token, "MNEME_TELEGRAM_API_URL": api.url, **more}
     polls = len(api.called("getUpdates"))
     running = asyncio.create_task(run_gateway(Settings.load(variables), chat_only=False, has_terminal=False))
     try:
@@ -60,3 +64,31 @@ async def test_answers_keep_their_order_through_an_outage(home: Path, is_restart
         api.user_says(PERSON, "/title three")
         await api.wait_for(lambda: len(api.texts(PERSON)) == 3, 30)
         assert shown(api) == ["one", "two", "three"]
+
+
+PHOTO = [{"file_id": "f", "file_unique_id": "u", "width": 90, "height": 90}]
+
+
+@pytest.mark.parametrize("is_album", [True, False])
+async def test_a_burst_is_answered_once(home: Path, is_album: bool) -> None:
+    gate, words = asyncio.Event(), ("first", "second", "third")
+    part: dict[str, Any] = {"media_group_id": "g", "photo": PHOTO}
+
+    def read(body: dict[str, Any]) -> ModelReply:
+        """Says which of the words it was asked, once the test lets it."""
+        if not body.get("tools"):
+            return ModelReply.say("[]")
+        asked = " and ".join(word for word in words if word in str(body["messages"][-1]))
+        return ModelReply.say(f"I read {asked}", hold=gate)
+
+    async with BotApi() as api, MessagesApi(read, key=KEY) as model:
+        async with living(home, api, ANTHROPIC_API_KEY=KEY, ANTHROPIC_BASE_URL=model.url):
+            for word in words:
+                api.user_says(PERSON, word, **(part if is_album else {}))
+            await model.until(lambda: "third" in str(model.requests), 20)
+            gate.set()
+            await api.wait_for(lambda: len(api.texts(PERSON)) > 0, 20)
+            api.user_says(PERSON, "/title over")
+            await api.wait_for(lambda: "over" in api.texts(PERSON)[-1], 20)
+        assert api.texts(PERSON)[:-1] == ["I read first and second and third"]
+        assert model.refusals == []
