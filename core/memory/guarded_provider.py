@@ -148,7 +148,6 @@ class GuardedProvider:
         return [line for task in searches if task.done() and not task.cancelled() for line in task.result()]
 
     def queue(self, text: str, context: ToolContext) -> None:
-        """Searches for the next turn while nobody waits."""
         key = context.session.id, context.scopes
         if implements(self.provider, "queue_prefetch") and not self._searches.get(key):
             self._searches[key] = [self._spawn(self._found("queue_prefetch", text, context))]
@@ -160,8 +159,7 @@ class GuardedProvider:
         self._searches = {}
 
     async def ask(self, hook: str, *arguments: object, timeout_s: float | None = None) -> list[Any]:
-        """What a hook returns, none or one; of an external one a text that may be sent. Success does not close the
-        breaker: most hooks never ask the service."""
+        """What a hook returns, none or one; of an external one a text that may be sent."""
         if not implements(self.provider, hook) or self.breaker.is_open:
             return []
         try:
@@ -193,7 +191,6 @@ class GuardedProvider:
         return tuple(given)
 
     async def call_tool(self, name: str, arguments: Json, context: ToolContext) -> str:
-        """Raises ToolError."""
         try:
             answer = await self._call(self._hook("call_tool", name, arguments, context), DELIVERY_S, is_proof=True)
         except (Refused, DeliveryError) as error:
@@ -274,8 +271,7 @@ class GuardedProvider:
 
 
 def service_lines(name: str, found: Any) -> list[str]:
-    """Lines of an external provider, cut, without suspicious ones. Its name stands before each token, so that no two
-    providers share one."""
+    """Lines of an external provider, cut, without suspicious ones, each with its name before its token."""
     if not isinstance(found, (list, tuple)):
         _leave_out(name, f"it is no list of lines but {type(found).__name__}")
         return []
@@ -324,16 +320,14 @@ def _leave_out(name: str, reason: str) -> None:
 
 
 class ProviderThread:
-    """A thread with an event loop for the code of one provider: what blocks there holds up nobody else. Started when
-    first needed."""
+    """A thread with an event loop for one provider: what blocks there holds up nobody else. Started when needed."""
 
     def __init__(self, name: str) -> None:
         self._name = name
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def run(self, call: Callable[[], Awaitable[T]]) -> T:
-        """Calls it there, whether it is async or not; cancellation goes along. Raises DeliveryError for SystemExit and
-        its like."""
+        """Calls it there, async or not; cancellation goes along. Raises DeliveryError for SystemExit and its like."""
 
         async def work() -> T:
             try:

@@ -68,7 +68,6 @@ class MemoryManager:
 
     @property
     def states(self) -> Mapping[str, str]:
-        """By provider, as `CircuitBreaker.state`."""
         return {one.provider.name: one.breaker.state for one in self._all}
 
     @property
@@ -76,8 +75,7 @@ class MemoryManager:
         return [one.provider.name for one in self._external]
 
     async def start(self) -> None:
-        """Queues what an earlier process did not come to sync, and initializes the external providers; built-in ones
-        catch up."""
+        """Catches up on what an earlier process did not do, and initializes the external providers."""
         await self._tell(lambda queue: queue.catch_up())
         starts = [one.start() for one in self._external]
         await asyncio.gather(self._ask(self._own, "on_start", timeout_s=CATCH_UP_S), *starts)
@@ -138,8 +136,7 @@ class MemoryManager:
         await self._tell(lambda queue: queue.tell_notes())
 
     async def tools(self, reserved: Collection[str] = ()) -> Sequence[Tool]:
-        """The tools of all providers, but external ones that are malformed (a model server would refuse every request)
-        or whose name is in `reserved` or taken."""
+        """Without external ones that are malformed (a model server would refuse them) or whose name is taken."""
         tools: list[Tool] = []
         for one in self._all:
             name = one.provider.name
@@ -185,7 +182,6 @@ class MemoryManager:
             )
 
     async def amended(self, message_id: int) -> None:
-        """As `SyncQueue.amended`."""
         await self._tell(lambda queue: queue.amended(message_id))
 
     def invalidate(self) -> None:
@@ -276,7 +272,6 @@ async def _arguments(task: SyncTask, provider: MemoryProvider, queue: SyncQueue)
 
 
 def _turn(rows: Sequence[Message], first_id: int) -> list[Message]:
-    """The rows of the turn that begins with `first_id`."""
     begins = (row.id for before, row in pairwise(rows) if row.role == "user" and before.role != "user")
     end = next((begin for begin in begins if begin > first_id), None)
     return [row for row in rows if row.id >= first_id and (end is None or row.id < end)]

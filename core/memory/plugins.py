@@ -39,8 +39,7 @@ _KINDS: Mapping[type[Any], tuple[str, TypeAdapter[Any]]] = {
 
 
 class OptionForm:
-    """What may be written into each option of a provider. `options`: a dataclass, or None. Raises ConfigError when it
-    is malformed."""
+    """What may be written into each option of a provider. Raises ConfigError for what is no dataclass of them."""
 
     def __init__(self, options: type[Any] | None) -> None:
         if options is not None and not dataclasses.is_dataclass(options):
@@ -58,8 +57,7 @@ class OptionForm:
         return f"{name}: {about + ', ' if about else ''}{_KINDS[self._kinds[name]][0]}"
 
     def read(self, name: str, given: object) -> str | int | float | bool:
-        """The value for mneme.toml, of what a person wrote or what stands there. Raises ConfigError with what to write
-        instead."""
+        """The value for mneme.toml. Raises ConfigError with what to write instead."""
         if name not in self.fields:
             raise ConfigError(f"There is no option {name}; there are {', '.join(self.fields) or 'none'}.")
         about, adapter = _KINDS[self._kinds[name]]

@@ -59,15 +59,12 @@ TAKE = f"UPDATE actions SET taker = :taker WHERE {in_list('id', 'ids')}"
 
 
 class Actions:
-    """The buttons in state.db."""
-
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
 
     async def add(self, actions: Sequence[ButtonAction], epoch: ErasureEpoch | None = None) -> None:
-        """Stores buttons; deletes expired ones, and open questions that have the origin of a new one. Raises StoreError
-        for an id that exists: a button must never change what it does."""
+        """Stores buttons; deletes expired ones, and open questions that have the origin of a new one."""
         now = self._clock.now()
 
         def work(connection: Connection) -> None:
@@ -86,8 +83,8 @@ class Actions:
         return None if row is None else _action(row)
 
     async def take(self, address: Address, account: Account, taker: str, now: datetime) -> Sequence[ButtonAction]:
-        """The questions that wait for this account here, latest first, once; the same `taker` (a message, a press) gets
-        them again after a crash. One whose outbox item has not arrived goes on waiting. Only reads where none waits."""
+        """The questions that were seen and wait for this account here, latest first, once; the same `taker` (a message,
+        a press) gets them again after a crash."""
         values = {"address": address, "account": account, "taker": taker, "now": now}
 
         def work(connection: Connection) -> Sequence[ButtonAction]:

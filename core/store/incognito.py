@@ -40,8 +40,7 @@ class IncognitoConversation:
 
 
 class IncognitoRegistry:
-    """The conversations that are incognito in this process, by address; the two addresses of a chat that has moved
-    share one."""
+    """The conversations that are incognito in this process; the two addresses of a chat that has moved share one."""
 
     def __init__(self) -> None:
         self.conversations: dict[Address, IncognitoConversation] = {}
@@ -50,7 +49,6 @@ class IncognitoRegistry:
         return address in self.conversations
 
     def move(self, platform: str, old_chat_id: str, new_chat_id: str) -> None:
-        """Keeps what is incognito in a chat incognito at its new id."""
         for address, held in list(self.conversations.items()):
             if (address.platform, address.chat_id) == (platform, old_chat_id):
                 self.conversations.setdefault(replace(address, chat_id=new_chat_id), held)
@@ -75,8 +73,7 @@ _WAITING = "SELECT id FROM inbox WHERE address_id IN (SELECT address_id FROM vei
 
 
 class IncognitoConversations(Conversations):
-    """Conversations in state.db, and in memory where `registry` has the address: there is a mark in state.db then, for
-    the next process."""
+    """Conversations in state.db, and in memory where `registry` has the address."""
 
     def __init__(self, database: Database, clock: Clock, registry: IncognitoRegistry) -> None:
         super().__init__(database, clock)
@@ -84,8 +81,7 @@ class IncognitoConversations(Conversations):
         self._ids = count(-(2**62))  # in order, and nobody's in state.db
 
     async def begin(self, address: Address) -> None:
-        """Holds what is said at the address in memory only, until the session there ends, and takes the words out of
-        the inbox entries that wait there."""
+        """Until the session at the address ends; takes the words out of the inbox entries that wait there."""
         now = rows.timestamp(self._clock.now())
 
         def work(connection: Connection) -> None:
@@ -99,8 +95,7 @@ class IncognitoConversations(Conversations):
         self._registry.conversations.setdefault(address, IncognitoConversation())
 
     async def left_over(self) -> Sequence[Address]:
-        """The addresses that the process before this one held incognito; closes what waited there, since its words are
-        gone. Their marks stay until `unmark`."""
+        """The addresses that the process before this one held incognito; closes what waited there without words."""
         now = self._clock.now()
 
         def work(connection: Connection) -> Sequence[Address]:
@@ -152,8 +147,7 @@ class IncognitoConversations(Conversations):
         calls: Sequence[ModelCall] = (),
         epoch: ErasureEpoch | None = None,
     ) -> list[Message]:
-        """Appends, and closes inbox entries. Incognito words never fill an outbox item: they leave through the reply at
-        hand or not at all."""
+        """Incognito words never fill an outbox item: they leave through the reply at hand or not at all."""
         forms = dict(sent)
         if min((*forms, *(message.session_id for message in messages)), default=0) >= 0:
             return await super().append(messages, closing, outbox_item, sent=sent, calls=calls, epoch=epoch)

@@ -77,8 +77,6 @@ SELECT links.*, scopes.key AS scope_key FROM links JOIN scopes ON scopes.id = li
 
 
 class Links:
-    """The links of accounts in state.db."""
-
     def __init__(self, database: Database) -> None:
         self._database = database
 
@@ -104,8 +102,7 @@ class Links:
         return code
 
     async def claim(self, code: str, by: NamedAccount, address: Address, now: datetime) -> Link:
-        """The account behind a typed code is to be one person with `by`; the same account may claim again. Refused for
-        a wrong, used or old code, and when either side is the owner's."""
+        """The account behind a code is to be one person with `by`. Refused for a wrong code, and for the owner's."""
         values = {
             **rows.values_of(by.account),
             "name": by.name,
@@ -130,8 +127,7 @@ class Links:
         return await self._database.write(work)
 
     async def agree(self, digest: str, account: Account, now: datetime) -> Link:
-        """One of the two says yes: first who claimed, then who offered; with the second they are one person. The same
-        yes again changes nothing. Refused for anybody else."""
+        """First who claimed says yes, then who offered: now they are one person. Refused for anybody else."""
         values = {"digest": digest, "now": now, "expires_at": now + LIFE}
 
         def work(connection: Connection) -> Link:
@@ -155,8 +151,8 @@ class Links:
         return await self._database.write(work)
 
     async def unlink(self, account: Account) -> Sequence[NamedAccount]:
-        """Makes the account a person of its own; returns those it was linked with. What is being answered to any of
-        them is refused when it is written, and begun anew. Refused for the owner's."""
+        """Makes the account a person of its own; returns those it was linked with. Answers under way to any of them are
+        begun anew. Refused for the owner's."""
 
         def work(connection: Connection) -> Sequence[NamedAccount]:
             _refuse_owner(connection, account)

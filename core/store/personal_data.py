@@ -89,8 +89,6 @@ _JSON = {"blocks", "inbound", "names", "operations", "payload"}
 
 
 class PersonalData:
-    """Reads over one state.db."""
-
     def __init__(self, database: Database) -> None:
         self._database = database
 

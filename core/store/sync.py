@@ -50,7 +50,6 @@ class SyncTask:
 
     @property
     def key(self) -> str:
-        """Unique for ever."""
         return f"{PLATFORM}:{self.provider}:{self.session}:{self.turn}:{self.hook}"
 
     @property
@@ -185,8 +184,8 @@ class SyncQueue:
     async def tell(
         self, session_id: int | None = None, since: datetime | None = None, *, has_imported: bool = False
     ) -> int:
-        """Queues what services do not know of one session, or of all with a message since then, imported ones among
-        them or not: answered turns, and that a session is over. Returns how many sessions have turns to tell."""
+        """Queues what services do not know of a session, or of all with a message since then: answered turns, and that
+        it is over. Returns how many sessions have turns to tell."""
         first, last = (0, 2**63 - 1) if session_id is None else (session_id, session_id)
         begins = rows.maybe_timestamp(since) or 0
         values = {"first_session": first, "last_session": last, "since": begins, "has_imported": has_imported}
@@ -232,8 +231,7 @@ class SyncQueue:
     async def forget_tasks(
         self, message_ids: Sequence[int], note_ids: Sequence[int], stamp: str = ""
     ) -> Sequence[SyncTask]:
-        """For every service that was told of some of it: to forget that, and to be told anew what else it was told with
-        it. The same tasks for the same ids and `stamp`."""
+        """For each service that was told of some of it: to forget that, and to be told the rest of those turns anew."""
         values = {"message_ids": list_value(message_ids), "note_ids": list_value(note_ids)}
         found = await self._database.fetch_all(_TOLD, values)
         tasks: list[SyncTask] = []
@@ -253,7 +251,6 @@ class SyncQueue:
         return QueueCounts(waiting=row["waiting"], dead=row["dead"], reason=(row["reason"] or "")[20:])
 
     async def retry_dead(self, provider: str) -> int:
-        """Returns how many tasks are due again."""
         return await self._database.execute(_RETRY, _range(provider) | {"now": self._clock.now()})
 
     async def session(self, session_id: int) -> Session | None:
@@ -307,7 +304,6 @@ class SyncQueue:
 
 
 def _task(provider: str, row: Row, turn: str, hook: Hook) -> SyncTask:
-    """About the session of a row."""
     session, lane = str(row["session_id"]), str(row["address_id"])
     return SyncTask(provider=provider, session=session, turn=turn, hook=hook, lane=lane)
 
