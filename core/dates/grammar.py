@@ -253,6 +253,11 @@ def _ordinal(text: str) -> int:
     return int(words()["ordinals"].get(text) or re.sub(r"\D", "", text))
 
 
+def _ordinals(text: str) -> tuple[int, ...]:
+    """The numbers of ``1st and 15th``."""
+    return tuple(_ordinal(found[0]) for found in pattern("ordinal").finditer(text))
+
+
 def _size(span: Span) -> int:
     return span.months * 30 * 86400 + span.days * 86400 + span.seconds
 
@@ -478,25 +483,30 @@ def _nth(phrase: Phrase, when: When, *, is_every: bool = False) -> bool:
     """``first monday of every month``, ``1st and 15th of the month``, ``last day of each month``; behind "every"
     (`is_every`) also ``3rd`` and ``last friday``."""
     start = phrase.at
-    if (found := phrase.read("nth")) is None:
-        return False
-    days = tuple(_ordinal(one[0]) for one in pattern("ordinal").finditer(found["days"]))
-    is_monthly = bool(found["ending"] if is_every else found["each"])
-    if found["weekday"]:
-        if len(days) == 1 and days[0] <= 5 and (is_monthly or (is_every and days[0] != 2)):
-            when.weekdays, when.nth = (words()["weekdays"][found["weekday"]],), days[0]
-    elif max(days) <= 31:
-        is_sure = is_monthly or (is_every and _is_numbered(found))
-        when.month_days = days if is_sure or (found["ending"] and len(days) > 1) else ()
-        when.is_certain = when.is_certain and is_sure
-    if not (when.month_days or when.nth):
+    found = phrase.read("nth")
+    note = _note_nth_weekday if found and found["weekday"] else _note_nth_days
+    if found is None or not note(when, found, is_every):
         phrase.at = start
     return phrase.at > start
 
 
-def _is_numbered(found: re.Match[str]) -> bool:
-    """``3rd``, and not ``3rd day``, which may be every third day."""
-    return found["days"][0].isdigit() and not found[0].endswith("day")
+def _note_nth_weekday(when: When, found: re.Match[str], is_every: bool) -> bool:
+    nth, *others = _ordinals(found["days"])
+    is_monthly = bool(found["ending"] if is_every else found["each"])
+    if others or nth > 5 or not (is_monthly or (is_every and nth != 2)):
+        return False
+    when.weekdays, when.nth = (words()["weekdays"][found["weekday"]],), nth
+    return True
+
+
+def _note_nth_days(when: When, found: re.Match[str], is_every: bool) -> bool:
+    days = _ordinals(found["days"])
+    is_monthly = bool(found["ending"] if is_every else found["each"])
+    is_sure = is_monthly or (is_every and found["days"][0].isdigit() and not found[0].endswith("day"))
+    if max(days) > 31 or not (is_sure or (found["ending"] and len(days) > 1)):
+        return False
+    when.month_days, when.is_certain = days, when.is_certain and is_sure
+    return True
 
 
 def _detail(phrase: Phrase, when: When, today: date) -> bool:
