@@ -39,6 +39,10 @@ def parse(text: str) -> SearchPlan:
         if clause is not None and count < LIMIT_TERMS and clause not in alternatives[-1]:
             count += max(1, sum(len(mark.split()) for mark in clause.marks))
             alternatives[-1].append(clause)
+    if len(text := text.strip()) == 1 and text.isascii() and text.isalpha():
+        # What has C alone counts for more, so it comes before C++ and C#.
+        signed = Phrase((*signed_terms(f"{text}++"), *signed_terms(f"{text}#")))
+        alternatives.insert(0, [*alternatives[0] * 5, Clause((signed,), is_excluded=True)])
     return SearchPlan(tuple(tuple(one) for one in alternatives if not all(clause.is_excluded for clause in one)))
 
 

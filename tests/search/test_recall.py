@@ -80,6 +80,17 @@ async def test_a_sign_that_belongs_to_a_word_counts(
     assert len((await _ask(recall, f"lately -{signed}", limit=50)).sessions) == 10
 
 
+@pytest.mark.parametrize("asked", ["C", "c", " C "])
+async def test_a_letter_comes_before_what_has_a_sign_behind_it(
+    stored: StoredHistory, recall: Recall, asked: str
+) -> None:
+    with_signs = [(await stored.session([text]))[0] for text in ("C++ or C#", "they like C# here", "C++, as ever")]
+    alone, _ = await stored.session(["The firmware of the old ferry is still written in C, as everything of that time"])
+    found = [one.session.id for one in (await _ask(recall, asked, limit=10)).sessions]
+    assert found[0] == alone
+    assert sorted(found[1:]) == with_signs
+
+
 async def test_the_best_sessions_come_first_and_are_limited(stored: StoredHistory, recall: Recall) -> None:
     for n in range(14):
         await stored.session([f"ferry {'and other words ' * n}"])
