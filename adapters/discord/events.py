@@ -47,6 +47,8 @@ CAUGHT_UP_FOR = timedelta(hours=24)
 CAUGHT_UP_MESSAGES = 50
 """Of what was missed, the last so many messages of a channel within this time are taken in later."""
 CAUGHT_UP_CHANNELS = 100
+CAUGHT_UP_AT_ONCE = 10
+"""Discord takes fifty calls a second, and answers go on meanwhile."""
 CHANNELS_KNOWN_FOR = timedelta(days=30)
 _STRANGE = (MnemeError, RuntimeError, *UNREACHABLE, *UNREADABLE)
 """What an event raises that is not as documented, or that meets a mistake of ours."""
@@ -76,6 +78,7 @@ class DiscordEvents:
         self._locks: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
         self._channels: dict[int, DiscordChannel] = {}
         self._is_full = False
+        self._fetching = asyncio.Semaphore(CAUGHT_UP_AT_ONCE)
         self._is_ready = asyncio.Event()
         self._is_ready.set()
 
@@ -163,7 +166,8 @@ class DiscordEvents:
                     return
                 after = discord.Object(last_id)
                 newest = channel.history(limit=CAUGHT_UP_MESSAGES, after=after, oldest_first=False)
-                missed = [message async for message in newest if message.author.id != _bot(message).id]
+                async with self._fetching:
+                    missed = [message async for message in newest if message.author.id != _bot(message).id]
             except (MnemeError, *UNREACHABLE, *UNREADABLE) as error:
                 log.warning("What was missed in channel %d of Discord cannot be looked up: %s", channel_id, error)
                 return
