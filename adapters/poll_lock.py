@@ -10,7 +10,6 @@ import os
 import sys
 import tempfile
 from hashlib import sha256
-from io import TextIOWrapper
 from pathlib import Path
 
 import structlog
@@ -32,35 +31,33 @@ class PollLock:
         digits = sha256(f"{server} {token}".encode()).hexdigest()[:NAME_DIGITS]
         self._platform = platform
         self._name = f"{platform}-{digits}.lock"
-        self._file: TextIOWrapper | None = None
+        self._descriptor: int | None = None
 
     def acquire(self) -> None:
         """Once is enough; again does nothing. Raises ConfigError, naming the process that holds the lock."""
-        if self._file is not None or sys.platform == "win32":
+        if self._descriptor is not None or sys.platform == "win32":
             return
         folder = Path(tempfile.gettempdir()) / f"mneme-{os.getuid()}"
         try:
             folder.mkdir(mode=0o700, exist_ok=True)
-            file = (folder / self._name).open("a+", encoding="ascii")
-        except OSError as error:
-            _log.warning("no lock for the token", platform=self._platform, error=str(error))
-            return
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if folder.stat().st_uid != os.getuid():
+                raise PermissionError(f"{folder} belongs to somebody else")
+            self._descriptor = os.open(folder / self._name, os.O_RDWR | os.O_CREAT, 0o600)
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.ftruncate(self._descriptor, 0)
+            os.write(self._descriptor, str(os.getpid()).encode())
         except BlockingIOError as error:
-            with file:
-                file.seek(0)
-                process = file.read().strip() or "unknown"
+            assert self._descriptor is not None
+            process = os.read(self._descriptor, 20).decode() or "unknown"
+            self.release()
             raise ConfigError(
                 f"{self._platform}: process {process} on this machine uses the same bot token. Stop that process, or "
                 "give this one a bot of its own."
             ) from error
-        file.truncate(0)
-        file.write(str(os.getpid()))
-        file.flush()
-        self._file = file
+        except OSError as error:
+            _log.warning("no lock for the token", platform=self._platform, error=str(error))
 
     def release(self) -> None:
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None

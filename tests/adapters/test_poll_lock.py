@@ -80,3 +80,14 @@ def test_a_folder_that_cannot_be_written_is_no_reason_to_stay_away(own_folder: P
 def test_a_file_in_the_place_of_the_folder_is_no_reason_to_stay_away(own_folder: Path) -> None:
     (own_folder / f"mneme-{os.getuid()}").write_text("")
     lock().acquire()
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root may give folders away")
+def test_nothing_is_written_into_the_folder_of_somebody_else(own_folder: Path) -> None:
+    folder = own_folder / f"mneme-{os.getuid()}"
+    folder.mkdir(mode=0o777)
+    os.chown(folder, 12345, 12345)
+    one = lock()
+    one.acquire()
+    assert [*folder.iterdir()] == []
+    one.release()
