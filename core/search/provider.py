@@ -27,7 +27,14 @@ class HistoryProvider(MemoryProvider):
 
     async def prefetch(self, text: str, context: ToolContext) -> Sequence[str]:
         findings = await self._recall.recall(
-            SearchQuery(text=text[:2000], scopes=context.scopes, limit=PASSAGES, hidden=context.window, is_prose=True)
+            SearchQuery(
+                text=text[:2000],
+                scopes=context.scopes,
+                limit=PASSAGES,
+                window=0,
+                hidden=context.window,
+                is_prose=True,
+            )
         )
         return [line for found in findings.sessions if (line := self._line(found))]
 

@@ -37,7 +37,7 @@ def discovery(
 ) -> SearchResults:
     """The best sessions and the flat list of messages, with `marks` in the texts; `scores` order the lineages."""
     scores = scores or {}
-    ordered = _by_lineage(found, scores)
+    ordered = _by_lineage(found, scores, 1 if query.is_turn else MATCHES_SHOWN)
     page = page_of(query)
     best = ordered[page]
     flat = found[: max(0, min(query.messages, MESSAGES_MAX))]
@@ -65,11 +65,11 @@ def discovery(
     )
 
 
-def _by_lineage(found: Iterable[MessageMatch], roots: Iterable[int]) -> list[list[MessageMatch]]:
+def _by_lineage(found: Iterable[MessageMatch], roots: Iterable[int], most: int) -> list[list[MessageMatch]]:
     lineages: dict[int, list[MessageMatch]] = {root: [] for root in roots}
     for match in found:
         lineages.setdefault(match.root_id, []).append(match)
-    return [group[:MATCHES_SHOWN] for group in lineages.values() if group]
+    return [group[:most] for group in lineages.values() if group]
 
 
 def _hit(session_id: int, fields: Sequence[Any], score: float, marker: Highlighter) -> Hit:
