@@ -66,7 +66,7 @@ class FactBacklog:
             epoch = taken(connection, scope_parameter(frozenset((session.scope,))))
             return epoch, _unread(connection, session.id, since, limit) if epoch else ()
 
-        return await self._database.read(work)
+        return await self._database.glance(work)
 
     async def keep(
         self, read: Sequence[Message], facts: Sequence[tuple[Fact, str]], since: datetime, limit: int

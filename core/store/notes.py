@@ -225,7 +225,8 @@ class Notes:
         return (row["turns"], row["latest"]) if row else (0, 0)
 
     async def _read(self, statement: str, scopes: frozenset[Scope], **values: object) -> list[NoteChange]:
-        found = await self._database.fetch_all(statement, {"scopes": scope_parameter(scopes), **values})
+        everything = {"scopes": scope_parameter(scopes), **values}
+        found = await self._database.glance(lambda connection: connection.execute(statement, everything).fetchall())
         return [_with_message(row) for row in found]
 
     async def put_aside(self, note: PendingNote, epoch: ErasureEpoch | None = None) -> datetime | None:
