@@ -48,7 +48,7 @@ def app() -> typer.Typer:
     from gateway.cli.recall import recall
     from gateway.cli.reminders import cron, remind
     from gateway.cli.run import add_run
-    from gateway.cli.sessions import add_sessions
+    from gateway.cli.sessions import export, sessions, usage
 
     root = typer.Typer(
         help="Mneme, a persistent assistant. Settings are in mneme.toml in $MNEME_HOME (~/.mneme).",
@@ -58,12 +58,10 @@ def app() -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     add_run(root)
-    root.command("recall")(recall)
-    add_sessions(root)
     root.command("import")(import_file)
     add_memory(root)
-    root.command("remind")(remind)
-    root.command("cron")(cron)
+    for command in (recall, sessions, export, remind, cron, usage):
+        root.command()(command)
     return root
 
 

@@ -11,44 +11,33 @@ from core.types import Answer, Command, Scope, Session
 from core.usage.report import Spending
 from gateway import texts
 from gateway.cli import runtime
-from gateway.cli.runtime import AsJson, Group, InScope, Limit, answer_with, joined, say_json, seen, tell, visit
+from gateway.cli.runtime import AsJson, InScope, Limit, Words, answer_with, joined, say_json, seen, tell, visit
 from gateway.commands.context import CommandContext
 from gateway.commands.sessions import find_sessions, list_sessions
 from gateway.commands.usage import UsageCommands
 from gateway.services import Services
 
-ID = Annotated[int, typer.Argument(metavar="ID", help="The number of a session.")]
 
-
-def add_sessions(app: typer.Typer) -> None:
-    sessions = typer.Typer(cls=Group, help="Earlier conversations: list and show.")
-    sessions.command("list")(_list)
-    sessions.command("show")(_show)
-    app.add_typer(sessions, name="sessions")
-    app.command("export")(_export)
-    app.command("usage")(_usage)
-
-
-def _list(
-    text: Annotated[list[str] | None, typer.Argument(help="Only those with these words, in title or text.")] = None,
-    limit: Limit = 20,
-    scope: InScope = None,
-    as_json: AsJson = False,
-) -> None:
-    """List the latest sessions."""
+def sessions(words: Words = None, limit: Limit = 20, scope: InScope = None, as_json: AsJson = False) -> None:
+    """Earlier conversations: the latest, or those with these words; "show 3" shows what was said in number 3."""
+    action, *rest = words or ["list"]
+    if action == "show":
+        if len(rest) != 1 or not rest[0].isdecimal():
+            raise typer.BadParameter("write the number of a session", param_hint="show")
+        _show(int(rest[0]), scope, as_json)
+        return
+    text = joined(rest if action == "list" else words)
 
     async def objects(services: Services, scopes: frozenset[Scope]) -> object:
-        return [_object(one) for one in await find_sessions(services, scopes, joined(text), limit)]
+        return [_object(one) for one in await find_sessions(services, scopes, text, limit)]
 
     async def listed(services: Services, context: CommandContext) -> Answer:
-        return await list_sessions(services, context, joined(text), limit)
+        return await list_sessions(services, context, text, limit)
 
     runtime.print_json(objects, scope) if as_json else answer_with(listed, scope)
 
 
-def _show(session_id: ID, scope: InScope = None, as_json: AsJson = False) -> None:
-    """Show what was said in a session."""
-
+def _show(session_id: int, scope: str | None, as_json: bool) -> None:
     async def work(services: Services) -> None:
         scopes, zone = await seen(services, scope), runtime.zone_of(services)
         session = await services.conversations.find(session_id, scopes)
@@ -77,7 +66,7 @@ def _show(session_id: ID, scope: InScope = None, as_json: AsJson = False) -> Non
     visit(work)
 
 
-def _export(scope: InScope = None) -> None:
+def export(scope: InScope = None) -> None:
     """Write all history as JSON lines, one message a line.
 
     Calls of tools and what they returned, and commands, are left out.
@@ -107,7 +96,7 @@ def _object(session: Session) -> dict[str, object]:
     }
 
 
-def _usage(
+def usage(
     what: Annotated[
         Literal["lately", "months", "sessions"],
         typer.Argument(help="The last 30 days, each of the last twelve months, or each of the latest conversations."),
