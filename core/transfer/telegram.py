@@ -101,33 +101,26 @@ def _joined(text: Any) -> str:
 
 def _attached(message: dict[str, Any]) -> list[str]:
     """A line for each thing that came along: ``[photo: boat.png]``."""
+    # ``voice_message``, ``video_file``
+    kind = str(message.get("media_type") or "file").removesuffix("_file").replace("_", " ")
     card, point = mapping(message.get("contact_information")), mapping(message.get("location_information"))
     where = f"{point.get('latitude')}, {point.get('longitude')}" if point else ""
     poll = mapping(message.get("poll"))
     answers = " / ".join(str(mapping(answer).get("text")) for answer in listed(poll.get("answers")))
     names = {
-        "photo": _file_name(message["photo"]) if "photo" in message else None,
-        **_document(message),
-        "contact": _joined_values(" ", card, "first_name", "last_name", "phone_number") if card else None,
-        "location": _joined_values(", ", {**message, "where": where}, "place_name", "address", "where")
-        if point or "place_name" in message
-        else None,
-        "poll": f"{poll.get('question', '')} — {answers}" if poll else None,
+        "photo": "photo" in message and _file_name(message["photo"]),
+        kind: ("file" in message or "media_type" in message) and _document_name(message),
+        "contact": card and _joined_values(" ", card, "first_name", "last_name", "phone_number"),
+        "location": (point or "place_name" in message)
+        and _joined_values(", ", {**message, "where": where}, "place_name", "address", "where"),
+        "poll": poll and f"{poll.get('question', '')} — {answers}",
     }
-    return [f"[{kind}: {name}]" if name else f"[{kind}]" for kind, name in names.items() if name is not None]
+    return [f"[{kind}: {name}]" if name else f"[{kind}]" for kind, name in names.items() if isinstance(name, str)]
 
 
-def _document(message: dict[str, Any]) -> dict[str, str]:
-    if "file" not in message and "media_type" not in message:
-        return {}
-    # ``voice_message``, ``video_file``
-    kind = str(message.get("media_type") or "file").removesuffix("_file").replace("_", " ")
-    name = str(message.get("file_name") or _file_name(message.get("file")))
-    if kind == "sticker":
-        name = str(message.get("sticker_emoji") or name)
-    elif kind == "audio":
-        name = _joined_values(" – ", message, "performer", "title") or name
-    return {kind: name}
+def _document_name(message: dict[str, Any]) -> str:
+    song = _joined_values(" – ", message, "performer", "title")
+    return str(message.get("sticker_emoji") or song or message.get("file_name") or _file_name(message.get("file")))
 
 
 def _joined_values(separator: str, values: dict[str, Any], *keys: str) -> str:
