@@ -1,0 +1,72 @@
+"""The real process on Telegram: few calls, no bubble without words, and nothing that makes it deaf."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fixtures.live_system import KEY, PERSON, LiveSystem
+from tests.fixtures.messages_api import MessagesApi
+from tests.fixtures.model_reply import ModelReply
+
+pytestmark = pytest.mark.slow
+
+WORDS = " ".join(f"word{number}" for number in range(40))
+UNCOUNTED = {"getUpdates", "getMe", "setMyCommands", "sendMessageDraft"}
+GROUP = -200
+
+
+def calls(live: LiveSystem) -> list[str]:
+    return [name for name, _ in live.telegram.calls if name not in UNCOUNTED]
+
+
+async def test_few_calls_and_no_bubble_without_words(home: Path) -> None:
+    may_end = asyncio.Event()
+
+    def answer(body: dict[str, Any]) -> ModelReply:
+        if not body.get("tools"):
+            return ModelReply.say("A title")
+        return ModelReply.say(WORDS, after_events=12, hold=may_end)
+
+    rooms = f'[access]\nrooms = ["telegram:{GROUP}"]\n'
+    async with LiveSystem.open(home, MessagesApi(answer, key=KEY), rooms) as live:
+        telegram = live.telegram
+        telegram.group(GROUP)
+        await live.start()
+        live.tells_telegram("/whoami")
+        await live.until(lambda: len(telegram.texts(PERSON)) == 1)
+        assert calls(live) == ["sendMessage"]
+
+        live.tells_telegram("Tell me")
+        await live.until(lambda: bool(telegram.drafts))
+        may_end.set()
+        await live.until(lambda: WORDS in telegram.texts(PERSON))
+        assert calls(live).count("sendMessage") == 2, "the draft became the only message"
+        assert len(calls(live)) <= 1 + 4
+
+        before = len(calls(live))
+        may_end.clear()
+        telegram.user_says(GROUP, "@mneme_bot tell me", user_id=PERSON)
+        await live.until(lambda: bool(telegram.texts(GROUP)))
+        may_end.set()
+        await live.until(lambda: telegram.texts(GROUP) == [WORDS])
+        assert len(calls(live)) - before <= 4
+        shown = [text for _, text in telegram.drafts]
+        shown += [call["text"] for name in ("sendMessage", "editMessageText") for call in telegram.called(name)[1:]]
+        assert all(WORDS.startswith(text) for text in shown), shown
+
+
+async def test_an_update_without_a_chat_makes_it_neither_deaf_nor_unable_to_start(home: Path) -> None:
+    async with LiveSystem.open(home) as live:
+        strange = live.telegram.user_says(PERSON, "from nowhere")
+        strange["message"]["chat"] = {**strange["message"]["chat"], "id": ""}
+        for word in ("one", "two"):
+            await live.start()
+            live.tells_telegram(word)
+            await live.until(lambda word=word: f"You said: {word}" in live.telegram.texts(PERSON))  # type: ignore[misc]
+            await live.until(lambda: not live.telegram.updates)
+            await live.kill()
+        assert live.query("SELECT count(*) FROM raw_updates WHERE error LIKE 'ValueError%'") == [(1,)]
