@@ -245,7 +245,7 @@ async def build_router(
     facts = FactCommands(services)
     groups: list[CommandGroup] = [
         SessionCommands(services, sessions),
-        RecallCommands(recall, zone),
+        RecallCommands(services.recall, recall, zone),
         facts,
         MemoryCommands(services, facts),
         ForgetCommands(services),

@@ -16,9 +16,8 @@ from core.store.engine import Connection, Row
 from core.store.erasure import ErasureItem, ErasureList
 from core.store.query import DEFAULT_ROLES, SearchPlan, SearchQuery
 from core.store.rows import load_inbound, moment
-from core.store.sqlite import index_maintenance
 from core.store.sqlite.dialect import list_value
-from core.store.sqlite.text_index import TextIndex
+from core.store.sqlite.text_index import TextIndex, is_stale
 from core.text.terms import stop_words
 
 MESSAGES_MOST = 100_000
@@ -33,7 +32,7 @@ def find(connection: Connection, found: ErasureList, query: SearchQuery) -> Quot
     """Fills a list with what a query finds (its filters taken out of the text), `shown` with messages oldest first;
     gives what recognises repetitions. Of a list that was shown, only messages that were there then. Raises Refused
     while the text indexes are being rebuilt, and where there are only words that every text has."""
-    if index_maintenance.is_stale(connection):
+    if is_stale(connection):
         raise Refused("The search index is being built anew, so something could be overlooked. Try again soon.")
     request = found.request
     is_narrowed = query != SearchQuery(text=query.text, scopes=query.scopes, asker=query.asker)

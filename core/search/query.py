@@ -6,14 +6,14 @@ Words (all of them), ``OR``, ``NOT`` or a leading ``-``, ``"a phrase"``, ``prefi
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 
 from core.store.query import Clause, Phrase, SearchPlan
 from core.text.cjk import apart, asked_terms
-from core.text.normalize import WORD, bare, pairs_of, pieces, signed_terms, symbol_token, words_of
+from core.text.normalize import LIMIT_TERMS, WORD, bare, clean, pairs_of, pieces, signed_terms, symbol_token, words_of
 from core.text.spelling import forms_of
-from core.text.terms import LIMIT_TERMS, clean, stop_words
+from core.text.terms import stop_words
 
 LIMIT_PHRASE = 16
 """What is in quotes, or has signs where others have blanks, is looked for by so many of its first words. A common word
@@ -43,7 +43,13 @@ def parse(text: str) -> SearchPlan:
         # What has C alone counts for more, so it comes before C++ and C#.
         signed = Phrase((*signed_terms(f"{text}++"), *signed_terms(f"{text}#")))
         alternatives.insert(0, [*alternatives[0] * 5, Clause((signed,), is_excluded=True)])
-    return SearchPlan(tuple(tuple(one) for one in alternatives if not all(clause.is_excluded for clause in one)))
+    return _plan(one for one in alternatives if not all(clause.is_excluded for clause in one))
+
+
+def _plan(asked: Iterable[Iterable[Clause]]) -> SearchPlan:
+    alternatives = tuple(map(tuple, asked))
+    wanted = [clause for clauses in alternatives for clause in clauses if not clause.is_excluded]
+    return SearchPlan(alternatives, tuple(dict.fromkeys(mark for clause in wanted for mark in clause.marks)))
 
 
 def _tokens(text: str) -> Iterator[tuple[re.Match[str], bool]]:
@@ -73,7 +79,7 @@ def any_of(text: str) -> SearchPlan:
     pairs = {pair: (pair,) for term in asked for pair in pairs_of(term) or [term]}
     pairs |= {symbol_token(symbol): (symbol,) for symbol in symbols}
     marks |= dict(islice(pairs.items(), LIMIT_TERMS))
-    return SearchPlan(tuple((Clause((Phrase((word,)),), mark),) for word, mark in marks.items()))
+    return _plan([Clause((Phrase((word,)),), mark)] for word, mark in marks.items())
 
 
 def inflected(text: str) -> SearchPlan:
@@ -84,7 +90,7 @@ def inflected(text: str) -> SearchPlan:
     if not words or _OPERATOR.search(typed) or not is_plain or list(plan.terms) != words:
         return plan
     forms = [forms_of(bare(word)) for word in words]
-    return SearchPlan((tuple(Clause((Phrase(one),), ("|".join(one),)) for one in forms),))
+    return _plan([[Clause((Phrase(one),), ("|".join(one),)) for one in forms]])
 
 
 def asked_for(text: str) -> str:

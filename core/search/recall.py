@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 
 from core.errors import StoreError
 from core.ports import Clock
-from core.search import filters, rendering, results
+from core.search import filters, results
 from core.search.candidates import any_words
 from core.search.query import any_of, asked_for, is_question, parse
 from core.search.results import MATCHES_SHOWN, MESSAGES_MAX, page_of, within
@@ -63,7 +63,7 @@ class Recall:
         if query.budget_chars is not None:
             found = within(found, query.budget_chars)
         took_ms = round((time.perf_counter() - started) * 1000, 3)
-        return replace(found, query=query.text, note=rendering.joined(notes), took_ms=took_ms)
+        return replace(found, query=query.text, note=results.joined(notes), took_ms=took_ms)
 
     async def _found(self, query: SearchQuery) -> SearchResults:
         if query.around is not None:
@@ -81,14 +81,14 @@ class Recall:
         """What was tried in vain, in a sentence; None where there is nothing to say about it."""
         everywhere = filters.unlimited(query)
         is_limited = everywhere != query
-        if found.note in (rendering.WORDLESS, rendering.DAMAGED) or not (query.text.strip() or is_limited):
+        if found.note in (results.WORDLESS, results.DAMAGED) or not (query.text.strip() or is_limited):
             return None
         if query.page > 1:
-            return rendering.PAGE_EMPTY.format(page=query.page)
+            return results.PAGE_EMPTY.format(page=query.page)
         wider = await self._found(replace(everywhere, limit=1)) if is_limited else found
         is_typed = bool(parse(query.text).alternatives) and not is_question(query.text)
         words = any_of(asked_for(query.text)).terms
-        return rendering.nothing(words, is_typed=is_typed, is_limited=is_limited, is_wider=bool(wider.sessions))
+        return results.nothing(words, is_typed=is_typed, is_limited=is_limited, is_wider=bool(wider.sessions))
 
     async def _discover(self, query: SearchQuery) -> SearchResults:
         """By the indexes; where they are stale, damaged or far behind, again after they were brought up to date."""
@@ -99,7 +99,7 @@ class Recall:
                 await self._repair()
             if (found := await self._indexed(query, may_wait=False)) is not None:
                 return found
-        return SearchResults(query=query.text, shape="discovery", sessions=(), note=rendering.DAMAGED)
+        return SearchResults(query=query.text, shape="discovery", sessions=(), note=results.DAMAGED)
 
     async def _indexed(self, query: SearchQuery, may_wait: bool) -> SearchResults | None:
         try:
@@ -110,7 +110,7 @@ class Recall:
     async def _repair(self) -> None:
         is_stale, is_behind = await self._database.read(
             lambda connection: (
-                index_maintenance.is_stale(connection),
+                text_index.is_stale(connection),
                 chunk_index.is_behind(connection, text_index.TAIL_MESSAGES),
             )
         )
@@ -127,7 +127,7 @@ class Recall:
         """One small step of upkeep (rebuild, take in new messages, merge); True while there is more to do."""
         is_stale, is_behind, latest = await self._database.read(
             lambda connection: (
-                index_maintenance.is_stale(connection),
+                text_index.is_stale(connection),
                 chunk_index.is_behind(connection),
                 chunk_index.latest(connection),
             )
@@ -164,7 +164,7 @@ class Recall:
         try:
             return await self._database.write(work)
         except StoreError:
-            was_stale = await self._database.read(index_maintenance.is_stale)
+            was_stale = await self._database.read(text_index.is_stale)
             if not await self._database.write(index_maintenance.wrong):
                 raise
             await self._database.write(index_maintenance.flag)
@@ -176,7 +176,7 @@ class Recall:
 def _discovered(connection: Connection, query: SearchQuery, may_wait: bool) -> SearchResults | None:
     """As typed, or else any of the words; None when the indexes cannot be asked or, if the query `may_wait`, are far
     behind."""
-    if index_maintenance.is_stale(connection):
+    if text_index.is_stale(connection):
         return None
     plan, is_asked = parse(query.text), is_question(query.text)
     index, passages = TextIndex(connection, query), Passages(connection, query)
@@ -185,17 +185,17 @@ def _discovered(connection: Connection, query: SearchQuery, may_wait: bool) -> S
         return results.discovery(passages, query, typed, plan.terms)
     if may_wait and chunk_index.is_behind(connection, text_index.TAIL_MESSAGES):
         return None
-    note = None if is_asked else rendering.LOOSE if plan.alternatives else rendering.UNTYPED
+    note = None if is_asked else results.LOOSE if plan.alternatives else results.UNTYPED
     found = any_words(index, replace(query, text=asked_for(query.text)))
     plan = any_of(found.text)
     if not plan.alternatives:
-        return results.discovery(passages, query, [], (), rendering.WORDLESS)
+        return results.discovery(passages, query, [], (), results.WORDLESS)
     marks = plan.terms
     if matches := found.matches:
         marks += tuple(marks_of(query_terms(found.text)))
     else:
         matches = _enough(index.find(plan), query)
-    note = rendering.joined([note, rendering.respelled(found.corrected)]) if matches else None
+    note = results.joined([note, results.respelled(found.corrected)]) if matches else None
     return results.discovery(passages, query, matches, marks, note, found.scores)
 
 

@@ -15,9 +15,9 @@ from core.errors import ModelError, StoreError
 from core.guard.fence import fence, neutralise, scrub
 from core.models.fallback import TOO_LONG
 from core.ports import Clock, Model
-from core.search import filters, rendering
+from core.search import filters
 from core.search.recall import Recall
-from core.search.results import SESSIONS_MAX, within
+from core.search.results import CUT, SESSIONS_MAX, joined, within
 from core.store.query import FoundSession, SearchQuery, SearchResults
 from core.store.sessions import Transcripts
 from core.text.normalize import language_data
@@ -66,7 +66,7 @@ class SummarizedRecall:
             spent_chars = sum(len(one.summary or "") for one in found.sessions)
             found = within(found, max(query.budget_chars // 6, query.budget_chars - spent_chars))
         took_ms = round((time.perf_counter() - started) * 1000, 3)
-        return replace(found, query=query.text, note=rendering.joined([*asked.notes, found.note]), took_ms=took_ms)
+        return replace(found, query=query.text, note=joined([*asked.notes, found.note]), took_ms=took_ms)
 
     async def _summarized(self, results: SearchResults, query: SearchQuery, budget_chars: int | None) -> SearchResults:
         """The results with summaries, made three at once; a note says why one is missing."""
@@ -93,7 +93,7 @@ class SummarizedRecall:
         if problems:
             missing, all_ = len(sessions) - len(made), len(sessions)
             whole = f"{missing} of {all_} conversations have no summary" if made else "No summary could be made"
-            note = rendering.joined([results.note, f"{whole}: {rendering.joined(problems)}"])
+            note = joined([results.note, f"{whole}: {joined(problems)}"])
             results = replace(results, note=note)
         return replace(results, sessions=sessions)
 
@@ -121,7 +121,7 @@ class SummarizedRecall:
         # Models cannot count characters: a quarter more is let pass.
         kept = summary[: length_chars * 5 // 4]
         is_cut = kept != summary or completion.stop_reason == "max_tokens"
-        return f"{kept.rpartition(' ')[0] or kept} {rendering.CUT}" if is_cut else summary
+        return f"{kept.rpartition(' ')[0] or kept} {CUT}" if is_cut else summary
 
     async def _messages(self, found: FoundSession, query: SearchQuery) -> list[Message]:
         """What people may see of the session and of its lineage's matches, outside the model's window."""

@@ -36,18 +36,10 @@ class Clause(NamedTuple):
 
 class SearchPlan(NamedTuple):
     """A message is found when all clauses of one alternative hold, and ranked by the phrases wanted that it has; none:
-    there is nothing to search for."""
+    there is nothing to search for. terms: what to mark in a text."""
 
     alternatives: tuple[tuple[Clause, ...], ...] = ()
-
-    @property
-    def wanted(self) -> list[Clause]:
-        return [clause for clauses in self.alternatives for clause in clauses if not clause.is_excluded]
-
-    @property
-    def terms(self) -> tuple[str, ...]:
-        """What to mark in a text."""
-        return tuple(dict.fromkeys(mark for clause in self.wanted for mark in clause.marks))
+    terms: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

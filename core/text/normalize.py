@@ -61,6 +61,11 @@ _YOUNG = re.compile("[^\\w\0-\u057f\u0900-\u2064]")
 """Where signs stand that may be younger than SQLite's tokenizer, which takes them for letters: most emoji, skin tones,
 currencies like the rouble's, isolates around a name. ``thanks🥰`` would be one word."""
 
+LIMIT_CHARS = 10_000
+"""What is typed beyond this is not searched for."""
+LIMIT_TERMS = 64
+_QUOTES = str.maketrans({"\u201c": '"', "\u201d": '"', "\u201e": '"', "\u2033": '"', "\0": " "})
+
 
 @lru_cache(maxsize=16)
 def language_data(name: str, package: str = "core.text") -> Mapping[str, Any]:
@@ -92,6 +97,12 @@ def fold(text: str) -> str:
         text = text.replace(wide, narrow)
     changed, known = _changes()
     return changed.sub(lambda match: known.get(match[0], ""), unicodedata.normalize("NFKC", text))
+
+
+def clean(text: str) -> str:
+    """What was typed: folded, at most `LIMIT_CHARS` long, without what SQLite cannot take (lone surrogates, NUL)."""
+    whole = text[:LIMIT_CHARS].encode("utf-8", "replace").decode("utf-8")
+    return fold(whole.translate(_QUOTES))[:LIMIT_CHARS]
 
 
 def indexed_words(text: str | None) -> str:

@@ -43,7 +43,7 @@ PHONE = 7
 
 
 def other_ways(text: str) -> list[Way]:
-    """Other ways to write the words, numbers and times of a text as `terms.clean` leaves it."""
+    """Other ways to write the words, numbers and times of a text as `normalize.clean` leaves it."""
     text = text[:LOOK_CHARS]
     return [way for way in dict.fromkeys(islice(chain(_numbers(text), _writings(text)), MOST)) if way]
 

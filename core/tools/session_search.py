@@ -12,7 +12,7 @@ from core.errors import StoreError, ToolError
 from core.models.content_blocks import parsed
 from core.search import filters
 from core.search.recall import HistorySearch
-from core.search.rendering import no_results, to_json
+from core.search.results import no_results, to_json
 from core.store.query import DEFAULT_ROLES, FoundSession, SearchQuery
 from core.types import Account, Json, Payer, Role, Scope, Tool, ToolContext
 

@@ -13,7 +13,7 @@ import typer
 from core.errors import MnemeError, Refused
 from core.search import filters
 from core.search.recall import HistorySearch
-from core.search.rendering import CLOSE, OPEN, no_results, to_json, to_markdown
+from core.search.results import CLOSE, OPEN, no_results, to_json, to_markdown
 from core.store.query import SearchQuery
 from core.types import Payer
 from gateway.cli.runtime import OWN, AsJson, InScope, joined, say_json, seen, show, tell, visit, zone_of

@@ -1,6 +1,6 @@
 """/recall: what was said, for people to read, with buttons for what they may want next.
 
-The query language is in `core/search/filters.py`, how results look in `core/search/rendering.py`.
+The query language is in `core/search/filters.py`, how results look in `core/search/results.py`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 from core.search import filters
 from core.search.recall import HistorySearch
-from core.search.rendering import to_markdown
+from core.search.results import to_markdown
 from core.store.query import READ_FIRST, FoundSession, SearchQuery, SearchResults
 from core.types import Answer, Button, Command, Payer
 from gateway.commands.context import CommandContext, announced, button
@@ -28,14 +28,16 @@ _SWITCHES = re.compile(rf"^\s*{_SWITCH}(?=\s|$)|(?<!\S){_SWITCH}\s*$", re.IGNORE
 class RecallCommands:
     specs = announced("recall")
 
-    def __init__(self, recall: HistorySearch, zone: str) -> None:
+    def __init__(self, recall: HistorySearch, summarized: HistorySearch, zone: str) -> None:
         self._recall = recall
+        self._summarized = summarized
         self._zone = ZoneInfo(zone)
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
         text = _SWITCHES.sub("", command.arguments).strip()
         is_summarized = text != command.arguments.strip()
-        results = await self._recall.recall(
+        search = self._summarized if is_summarized else self._recall
+        results = await search.recall(
             SearchQuery(
                 text=text,
                 scopes=context.scopes,

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from core.search.recall import Recall
-from core.search.rendering import to_json
+from core.search.results import to_json
 from core.store.archive import Archive
 from core.store.query import SearchQuery
 from core.store.sessions import Conversations

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from core.search.query import any_of, is_question, parse
 from core.store.query import SearchPlan
 from core.store.sqlite.text_index import expression_of
-from core.text.terms import LIMIT_TERMS, clean
+from core.text.normalize import LIMIT_TERMS, clean
 
 TYPED = st.one_of(
     st.text(max_size=60),

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from core.search.recall import Recall
-from core.search.rendering import LOOSE, WORDLESS
+from core.search.results import LOOSE, WORDLESS
 from core.store.query import SearchQuery, SearchResults
 from core.store.sqlite import chunk_index
 from core.store.sqlite.database import Database

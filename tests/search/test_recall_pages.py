@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from core.search import rendering
+from core.search import results
 from core.search.recall import Recall
 from core.store.query import SearchQuery, SearchResults
 from core.store.sqlite.database import Database
@@ -80,6 +80,6 @@ async def test_pages_end_at_the_tenth_and_that_is_said(
         last, behind = [await recall.recall(replace(MINE, text=text, limit=1, page=page)) for page in (10, 11)]
         assert (len(last.sessions), last.has_more) == (1, False), text
         assert last.note is not None, text
-        assert rendering.LAST_PAGE in last.note
+        assert results.LAST_PAGE in last.note
         assert (behind.sessions, behind.note) == ((), "There is nothing more on page 11."), text
     assert len(set(roots.values())) > 11

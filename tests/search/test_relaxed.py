@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from core.search import rendering
+from core.search import results
 from core.search.recall import Recall
-from core.search.rendering import to_markdown
+from core.search.results import to_markdown
 from core.store.query import SearchQuery, SearchResults
 from core.store.sqlite.database import Database
 from core.types import Account, Scope
@@ -96,7 +96,7 @@ async def test_what_is_only_left_out_finds_nothing(stored: StoredHistory, recall
     await stored.session(["the ferry and redis"])
     for text in ("-ferry", "NOT ferry", "-修改redis", '-"the train"'):
         findings = await _ask(recall, text)
-        assert (findings.sessions, findings.note) == ((), rendering.WORDLESS), text
+        assert (findings.sessions, findings.note) == ((), results.WORDLESS), text
 
 
 @pytest.mark.parametrize("is_chunked", [False, True])
@@ -125,8 +125,8 @@ async def test_what_was_said_in_another_way_is_not_mended(stored: StoredHistory,
     await stored.session(["要比较Model的价格"])
     findings = await _ask(recall, "strict mode")
     assert findings.sessions[0].session.id == mode
-    assert findings.note == rendering.LOOSE
-    assert (await _ask(recall, "modle")).note == f"{rendering.LOOSE} “modle” was never said; I looked for “model” too."
+    assert findings.note == results.LOOSE
+    assert (await _ask(recall, "modle")).note == f"{results.LOOSE} “modle” was never said; I looked for “model” too."
 
 
 async def test_a_time_alone_lists_the_conversations_of_that_time(stored: StoredHistory, recall: Recall) -> None:

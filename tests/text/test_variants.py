@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.text.terms import clean, terms_of
+from core.text.normalize import clean
+from core.text.terms import terms_of
 from core.text.variants import MOST, other_ways
 
 

@@ -17,6 +17,7 @@ from core.store.sqlite import chunk_index
 from core.store.sqlite.database import Database
 from core.store.sqlite.fact_index import mend
 from core.store.sqlite.index_schema import CURSOR, STALE, TABLES, blank, merge_table
+from core.store.sqlite.text_index import VERSION_KEY, is_stale
 from core.text.normalize import VERSION
 from core.types import ErasureEpoch
 
@@ -24,19 +25,6 @@ T = TypeVar("T")
 
 REBUILD_MESSAGES = 2_000
 MERGE_PAGES = 16
-
-_VERSION_KEY = "index_version"
-_FRESH = """
-SELECT 1 FROM state_meta WHERE key = :key AND value = :version AND NOT EXISTS (
-    SELECT 1 FROM state_meta WHERE key = :stale
-)
-"""
-
-
-def is_stale(connection: Connection) -> bool:
-    """Whether the indexes are known not to hold what the messages say."""
-    values = {"stale": STALE, "key": _VERSION_KEY, "version": str(VERSION)}
-    return connection.execute(_FRESH, values).fetchone() is None
 
 
 def flag(connection: Connection) -> None:
@@ -59,7 +47,7 @@ def rebuild(connection: Connection, count: int = REBUILD_MESSAGES) -> int:
         {"cursor": cursor, "count": count},
     ).fetchone()
     if not found:
-        set_meta(connection, _VERSION_KEY, str(VERSION))
+        set_meta(connection, VERSION_KEY, str(VERSION))
         connection.execute("DELETE FROM state_meta WHERE key IN (:stale, :cursor)", {"stale": STALE, "cursor": CURSOR})
         return 0
     _index(connection, "id > :cursor AND id <= :last", {"cursor": cursor, "last": last})

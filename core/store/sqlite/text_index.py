@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 from core.store.engine import Connection
@@ -24,8 +24,8 @@ from core.store.query import (
 )
 from core.store.rows import clean, scope_parameter, timestamp, visible
 from core.store.sqlite.chunk_index import until
-from core.store.sqlite.index_schema import SHOWN, day_of, scoped
-from core.text.normalize import SCOPE, bare, is_unspaced
+from core.store.sqlite.index_schema import SHOWN, STALE, day_of, scoped
+from core.text.normalize import SCOPE, VERSION, bare, is_unspaced
 from core.text.terms import is_question, name_terms, terms_of
 
 VALUE_CHARS = 200
@@ -43,6 +43,7 @@ LINEAGES_READ = 12
 TAIL_MESSAGES = 256
 """What is in no chunk yet is read at search, up to this many messages."""
 
+_VISIBLE = visible("sessions.scope_id")
 _JOINS = """
     CROSS JOIN messages ON messages.id = hits.rowid
     CROSS JOIN sessions ON sessions.id = messages.session_id
@@ -69,6 +70,20 @@ _CANDIDATE = f"messages.id, messages.session_id, {_ROOT} AS root"
 _CANDIDATE_TEXT = "messages.text, messages.sender_name, messages.created_at"
 
 
+VERSION_KEY = "index_version"
+_FRESH = """
+SELECT 1 FROM state_meta WHERE key = :key AND value = :version AND NOT EXISTS (
+    SELECT 1 FROM state_meta WHERE key = :stale
+)
+"""
+
+
+def is_stale(connection: Connection) -> bool:
+    """Whether the indexes are known not to hold what the messages say."""
+    values = {"stale": STALE, "key": VERSION_KEY, "version": str(VERSION)}
+    return connection.execute(_FRESH, values).fetchone() is None
+
+
 class TextIndex:
     """The indexes as `query` may see them. Raises sqlite3.DatabaseError where one is damaged."""
 
@@ -85,9 +100,8 @@ class TextIndex:
         if not plan.alternatives:
             return
         expression = _within(expression_of(plan), self._few_scopes())
-        is_unspaced_asked = any(
-            is_unspaced(text) for clause in plan.wanted for one in clause.phrases for text in one.texts
-        )
+        clauses = chain.from_iterable(plan.alternatives)
+        is_unspaced_asked = any(is_unspaced(text) for one in clauses for phrase in one.phrases for text in phrase.texts)
         yield from self._ranked(expression, NEWEST_UNSPACED if is_unspaced_asked else NEWEST)
 
     def latest(self, most: int) -> Iterator[MessageMatch]:
@@ -97,7 +111,7 @@ class TextIndex:
         for session in self._connection.execute(
             f"""
             SELECT sessions.id FROM sessions CROSS JOIN addresses ON addresses.id = sessions.address_id
-            WHERE {visible("sessions.scope_id")} {narrowed} {lineage}
+            WHERE {_VISIBLE} {narrowed} {lineage}
             ORDER BY sessions.last_at DESC LIMIT {SESSIONS_LOOKED_AT}
             """,
             {**self._parameters, **wanted},
@@ -193,7 +207,7 @@ class TextIndex:
                 SELECT chunks.id, {_ROOT} FROM chunks_fts
                 CROSS JOIN chunks ON chunks.id = chunks_fts.rowid
                 CROSS JOIN sessions ON sessions.id = chunks.session_id {self._places}
-                WHERE chunks_fts MATCH :expression AND chunks_fts.rowid {stretch} AND {visible("sessions.scope_id")}
+                WHERE chunks_fts MATCH :expression AND chunks_fts.rowid {stretch} AND {_VISIBLE}
                     AND EXISTS (
                         SELECT 1 FROM messages WHERE messages.session_id = chunks.session_id
                             AND messages.id BETWEEN chunks.first_id AND chunks.last_id AND {SHOWN}
@@ -213,7 +227,7 @@ class TextIndex:
             CROSS JOIN messages ON messages.session_id = chunks.session_id
                 AND messages.id BETWEEN chunks.first_id AND chunks.last_id
             CROSS JOIN sessions ON sessions.id = messages.session_id {self._places}
-            WHERE {SHOWN} AND {visible("sessions.scope_id")}
+            WHERE {SHOWN} AND {_VISIBLE}
             """,
             {**self._parameters, "ids": json.dumps(list(ids))},
         )
@@ -225,7 +239,7 @@ class TextIndex:
                 (SELECT COALESCE(MAX(place), -1) + 1 FROM chunks WHERE chunks.session_id = messages.session_id),
                 {_CANDIDATE_TEXT}, ({self._conditions}) AS is_wanted
             FROM messages CROSS JOIN sessions ON sessions.id = messages.session_id {self._places}
-            WHERE messages.id > :until AND {SHOWN} AND {visible("sessions.scope_id")}
+            WHERE messages.id > :until AND {SHOWN} AND {_VISIBLE}
             ORDER BY messages.id DESC LIMIT {TAIL_MESSAGES}
             """,
             {**self._parameters, "until": until(self._connection)},
@@ -300,7 +314,7 @@ def _place_filters(query: SearchQuery, sessions: str, addresses: str) -> tuple[l
 
 def _filters(query: SearchQuery) -> tuple[str, dict[str, Any]]:
     """Conditions and parameters of a query; only what is asked for, so that a plain search reads little of a row."""
-    parts = [visible("sessions.scope_id")]
+    parts = [_VISIBLE]
     parameters: dict[str, Any] = {"scopes": scope_parameter(query.scopes)}
     if query.roles == DEFAULT_ROLES:
         # To look into a list takes a table of its own, which costs as much as three rows.
