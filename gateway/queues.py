@@ -132,7 +132,7 @@ class ConversationQueues:
         if not queue.is_extended:
             return None
         more: list[PendingEvent] = []
-        if queue.waiting:
+        if queue.waiting and queue.waiting[0].goes_with(queue.taken[-1]):
             first = queue.waiting[0]
             await _settle(queue, first)
             more = _take(queue, first)

@@ -64,7 +64,7 @@ class Router:
         self._tasks: asyncio.TaskGroup | None = None
         self._running: set[asyncio.Task[None]] = set()
         self._unanswered: set[PendingEvent] = set()
-        self._on_answer: Callable[[], None] = lambda: None
+        self._answered_at = 0.0
         self._events: dict[int, PendingEvent] = {}
         self._told_of_outage: set[Address] = set()
         self._log = structlog.get_logger("router")
@@ -152,13 +152,10 @@ class Router:
 
     async def drain(self, patience_s: float) -> None:
         """Waits until all has been served, at most `patience_s` after the last answer."""
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(None) as drain:
-                self._on_answer = lambda: drain.reschedule(asyncio.get_running_loop().time() + patience_s)
-                self._on_answer()
-                while self._running:
-                    await asyncio.wait(self._running)
-        self._on_answer = lambda: None
+        clock = asyncio.get_running_loop().time
+        self._answered_at = clock()
+        while self._running and (rest_s := self._answered_at + patience_s - clock()) > 0:
+            await asyncio.wait(self._running, timeout=rest_s)
 
     def cancel(self) -> None:
         """Gives up what is being served; it is stored, and goes on after the next start."""
@@ -266,7 +263,7 @@ class Router:
     def _settle(self, event: PendingEvent) -> None:
         if event in self._unanswered:
             self._unanswered.remove(event)
-            self._on_answer()
+            self._answered_at = asyncio.get_running_loop().time()
 
     async def _answer(self, batch: Sequence[PendingEvent]) -> AnsweredTurn | None:
         """One command, or one turn over what is left of the batch. Whoever was taken along is not served again: all of
@@ -424,9 +421,9 @@ class Router:
     async def _repeat(self, batch: Sequence[PendingEvent], work: Callable[[Turn], Awaitable[T]]) -> T | None:
         """What `work` gives for what is left of the batch, once nothing was forgotten while it ran; None when all of it
         was forgotten."""
-        inbound = batch[-1].inbound
-        account = Account(platform=inbound.address.platform, user_id=inbound.sender.id)
         while True:
+            inbound = batch[-1].inbound
+            account = Account(platform=inbound.address.platform, user_id=inbound.sender.id)
             view = await self._epoch_guard.view(batch[0].scope, account, [event.entry.id for event in batch])
             turn = self._turn(batch, view)
             try:

@@ -57,6 +57,9 @@ INSERT_ACCOUNT = """
 INSERT INTO accounts (platform, user_id, person_id, name) VALUES (:platform, :user_id, :person, COALESCE(:name, ''))
 """
 PENDING_PAIRINGS = "SELECT * FROM pairings WHERE used_at IS NULL AND expires_at > :now ORDER BY created_at, code"
+USE_PAIRING = """
+UPDATE pairings SET used_at = :now WHERE code = :code AND used_at IS NULL AND expires_at > :now RETURNING *
+"""
 INSERT_PAIRING = """
 INSERT INTO pairings (code, platform, user_id, name, created_at, expires_at)
 SELECT :code, :platform, :user_id, :name, :now, :expires_at
@@ -209,15 +212,12 @@ class People:
         values = {"code": typed_code(code), "now": now}
 
         def work(connection: Connection) -> Pairing | None:
-            row = connection.execute(
-                "SELECT * FROM pairings WHERE code = :code AND used_at IS NULL AND expires_at > :now", values
-            ).fetchone()
-            if row is None:
+            used = connection.execute(USE_PAIRING, values).fetchall()
+            if not used:
                 return None
-            pairing = _pairing(row)
-            connection.execute("UPDATE pairings SET used_at = :now WHERE code = :code", values)
+            pairing = _pairing(used[0])
             add_account(connection, pairing.account, pairing.name)
-            admitted = {**rows.values_of(pairing.account), "now": values["now"]}
+            admitted = {**rows.values_of(pairing.account), "now": now}
             connection.execute(f"UPDATE accounts SET admitted_at = :now {_OF_ACCOUNT}", admitted)
             if is_owner:
                 move_account(connection, pairing.account, _owner(connection), "cli")
