@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import re
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -41,7 +41,6 @@ FOREIGN_WORDS = 2
 """Words for each name and figure of a statement that may be of another language than the message."""
 AFFIRMED_WORDS = 5
 """A longer message is no mere yes."""
-_HAN_DIGITS = "〇一二三四五六七八九"
 _FIGURE = re.compile(r"\d+")
 _SENTENCE = re.compile(r"(?<=[.!?;。！？])\s*(?=\D)|\n+")
 _BEGINNING = re.compile(r"(?:\A|(?<=[.!?;。！？\n]))\s*(?=\S)")
@@ -102,16 +101,19 @@ class _Statement:
         return {*names, *figures, *filter(text.has_word, self.words)}
 
 
-@dataclass(frozen=True, slots=True)
 class _Heard:
-    """A message beside a statement. `own`: what it says itself, with the question where it is a mere yes; `frame`: the
-    question that it answers; `held`: what it has of the statement, also by who says it."""
+    """A message beside a statement. `own`: what it says itself, with the question before where it is a mere yes;
+    `frame`: the question that it answers; `held`: what it has of the statement, also by who says it."""
 
-    text: str
-    own: _Text
-    frame: _Text
-    held: set[str]
-    is_yes: bool
+    def __init__(self, said: _Statement, row: Message, own: _Text, question: str) -> None:
+        self.text, asked = own_words(row.text), _Text(question)
+        is_short = bool(question) and len(self.text.split()) <= AFFIRMED_WORDS
+        self.is_yes = is_short and pattern("affirmed").match(self.text) is not None
+        # An answer says something of the statement that stands not in the question.
+        is_answer = self.is_yes or not said.held_by(own) <= said.held_by(asked)
+        self.own = _Text(f"{self.text}\n{question}") if self.is_yes else own
+        self.frame = asked if is_answer else _Text("")
+        self.held = said.held_by(self.own) | {name for name in said.names if _is_speaker(row, name)}
 
 
 class Evidence:
@@ -148,21 +150,11 @@ class Evidence:
 
     def _score(self, said: _Statement, index: int, *, is_own_affair: bool) -> int:
         """How much of a statement a message says itself; 0 where it does not support it."""
-        heard = self._heard(said, index)
+        heard = _Heard(said, self._rows[index], self._text(index), self._question_before(index))
         if not heard.held or not said.text.terms or not self._is_complete(said, index, heard):
             return 0
         is_stated = heard.is_yes or _is_stated(said, heard.text, is_own_affair=is_own_affair)
         return len(heard.held) if is_stated and _is_worded(said, heard, is_own_affair=is_own_affair) else 0
-
-    def _heard(self, said: _Statement, index: int) -> _Heard:
-        row, own, question = self._rows[index], self._text(index), self._question_before(index)
-        text, asked = own_words(row.text), _Text(question)
-        is_yes = bool(question) and len(text.split()) <= AFFIRMED_WORDS and pattern("affirmed").match(text) is not None
-        # An answer says something of the statement that stands not in the question.
-        is_answer = is_yes or not said.held_by(own) <= said.held_by(asked)
-        own = _Text(f"{text}\n{question}") if is_yes else own
-        held = said.held_by(own) | {name for name in said.names if _is_speaker(row, name)}
-        return _Heard(text, own, asked if is_answer else _Text(""), held, is_yes)
 
     def _is_complete(self, said: _Statement, index: int, heard: _Heard) -> bool:
         """Whether all names and figures were said: there, in the question before, or by the same person shortly
@@ -274,11 +266,11 @@ def figures_of(compared: str) -> frozenset[int]:
 
 def _han(run: str) -> int:
     """``二十三`` is 23, ``二〇二六`` 2026."""
-    if "十" not in run:
-        return int("".join(str(_HAN_DIGITS.index(digit)) for digit in run))
-    tens, _, ones = run.partition("十")
-    units = _HAN_DIGITS.find(ones[:1]) if ones else 0
-    return (_HAN_DIGITS.find(tens[-1]) if tens else 1) * 10 + max(0, units)
+    digits = [int(unicodedata.numeric(sign)) for sign in run]
+    if 10 not in digits:
+        return int("".join(map(str, digits)))
+    place = digits.index(10)
+    return 10 * (digits[place - 1] if place else 1) + sum(digits[place + 1 : place + 2])
 
 
 def _is_stated(said: _Statement, text: str, *, is_own_affair: bool) -> bool:
