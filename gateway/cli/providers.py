@@ -56,7 +56,6 @@ def _sync(
     since: Annotated[
         str | None, typer.Option("--since", metavar="TIME", help="Only what was said in this time or later.")
     ] = None,
-    as_json: AsJson = False,
 ) -> None:
     """Tell a memory service what was said before it was there, and once more what was given up.
 
@@ -77,9 +76,6 @@ def _sync(
         queue = SyncQueue(services.database, services.clock, hooks={name: hooks_of(provider)})
         again = await queue.retry_dead(name)
         sessions = await queue.backfill(begins)
-        if as_json:
-            say_json({"conversations": sessions, "again": again})
-            return
         more = f", and once more of what was given up ({texts.counted(again, 'message')})" if again else ""
         when = ", as it does now" if is_running(services.settings.home) else ": start it"
         tell(
