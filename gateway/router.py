@@ -117,7 +117,7 @@ class Router:
             self._told_of_outage.add(inbound.address)
             with contextlib.suppress(DeliveryError), contained():
                 reply = adapter.reply(inbound.address)
-                answer = Answer(text=texts.OUTAGE.format(error=error))
+                answer = Answer(text=texts.OUTAGE.format(reason=f"{error} " if inbound.is_direct else ""))
                 self._tasks.create_task(self._delivery.tell(inbound, reply, answer))
 
     async def _answer_stranger(self, inbound: Inbound, reply: Reply, scope: Scope) -> None:
