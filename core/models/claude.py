@@ -114,27 +114,9 @@ class Claude:
             await self._sleep(pause_s)
 
     async def reach(self, model: str) -> str:
-        """Asks the server for a model without using it; returns a sentence. Raises ModelError."""
-        try:
-            found: Any = await self._client.models.retrieve(model)
-        except (anthropic.AnthropicError, httpx2.HTTPError, ValueError) as error:
-            failure = self._translated(error, model)
-            if self._is_official or failure.status not in (400, 404, 405, 501):
-                raise failure from _origin(error)
-            # Local servers often have no list of models, and prove themselves by answering.
-            await self._attempt(_shortest_request(model), lambda _: None, self._patience_s)
-            return f"{model} answers at {self.url}."
-        if not getattr(found, "id", None):
-            raise failures.of_kind("foreign")
-        if getattr(found, "lifecycle", None) == "retired":
-            raise ModelFailure(f"{model} is retired and answers no more", "Set model.chat to another one.")
-        sentence = f"{model} answers at {self.url}"
-        if window := getattr(found, "max_input_tokens", None):
-            sentence += f" and reads up to {window:,} tokens"
-        if getattr(found, "lifecycle", None) == "deprecated":
-            retires_at = getattr(found, "retires_at", None)
-            sentence += f"; it is deprecated{f' and retires on {retires_at:%d %B %Y}' if retires_at else ''}"
-        return f"{sentence}."
+        """Asks the model for one token, which proves key, credit and name; returns a sentence. Raises ModelError."""
+        await self._attempt(_shortest_request(model), lambda _: None, self._first_silence_s)
+        return f"{model} answers at {self.url}."
 
     async def _attempt(self, request: Request, on_text: Callable[[str], None], silence_s: float) -> Completion:
         """A server that does not take cache marks gets the same request once more without them."""

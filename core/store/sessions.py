@@ -103,6 +103,7 @@ WHERE addresses.platform = :platform AND addresses.chat_id = :chat_id AND addres
 """
 _BY_EXTERNAL_ID = f"SELECT messages.id, messages.session_id, messages.kind, messages.text, messages.blocks {_THERE}"
 _VISIBLE_BY_EXTERNAL_ID = f"SELECT {MESSAGE_COLUMNS} {_THERE} AND messages.kind = 'chat' AND {visible()}"
+_REWORD = "UPDATE messages SET text = :text, blocks = NULL, sent = NULL WHERE id = :id"
 _ERASE = """
 UPDATE messages SET kind = 'command', text = '', blocks = NULL, sent = NULL, tools = NULL, tool_name = NULL,
     sender_id = NULL, sender_name = NULL
@@ -372,7 +373,7 @@ def amend_message(connection: Connection, address: Address, external_id: str, te
     if text is None:
         erase_message(connection, row)
     elif is_talk and rows.clean(text) != row["text"]:
-        _reword(connection, row, rows.clean(text))
+        connection.execute(_REWORD, {"id": row["id"], "text": text})
     else:
         return int(row["id"])
     if is_talk:
@@ -402,21 +403,6 @@ def _usual(text: str, blocks: str | None) -> Sequence[Json]:
     """The blocks of a message to which nothing is added."""
     exact = rows.load_blocks(blocks)
     return rows.text_block(text) if exact is None else exact
-
-
-def _reword(connection: Connection, row: Row, text: str) -> None:
-    blocks = rows.load_blocks(row["blocks"])
-    encoded = None if blocks is None else rows.dump_blocks(_reworded(blocks, text), rows.text_block(text))
-    values = {"id": row["id"], "text": text, "blocks": encoded}
-    connection.execute("UPDATE messages SET text = :text, blocks = :blocks, sent = NULL WHERE id = :id", values)
-
-
-def _reworded(blocks: Sequence[Json], text: str) -> list[Json]:
-    """The same blocks with `text` in place of what they said; pictures and files stay."""
-    is_text = [block.get("type") == "text" for block in blocks]
-    first = is_text.index(True) if True in is_text else 0
-    others = [block for block, is_old in zip(blocks, is_text, strict=True) if not is_old]
-    return [*others[:first], *rows.text_block(text), *others[first:]]
 
 
 def erase_message(connection: Connection, row: Row) -> None:
