@@ -40,7 +40,6 @@ class RankedMatches(NamedTuple):
 
 
 def any_words(index: TextIndex, query: SearchQuery) -> RankedMatches:
-    """The best sessions and messages for any of the words."""
     typed = clean(query.text)
     terms = query_terms(query.text)
     counted, latest, said = _counted(index, typed, terms)

@@ -107,7 +107,6 @@ def by(query: SearchQuery, name: str) -> SearchQuery:
 
 
 def names_in(text: str) -> tuple[str, ...]:
-    """What stands between commas, in small letters, each once."""
     return tuple(dict.fromkeys(name.strip().casefold() for name in text.split(",") if name.strip()))
 
 

@@ -122,14 +122,12 @@ def scroll(passages: Passages, query: SearchQuery) -> SearchResults:
 
 
 def read(passages: Passages, query: SearchQuery) -> SearchResults:
-    """How one session began and ended."""
     session = passages.session(query.session or 0)
     found = () if session is None else (passages.reading(session),)
     return SearchResults(query=query.text, shape="read", sessions=found)
 
 
 def browse(passages: Passages, query: SearchQuery) -> SearchResults:
-    """The sessions spoken in last."""
     found, has_more = passages.recent(page_of(query, BROWSE_MAX))
     return SearchResults(
         query=query.text,
@@ -308,7 +306,6 @@ def to_markdown(findings: SearchResults, zone: tzinfo, *, is_wide: bool = False)
 
 
 def no_results(findings: SearchResults) -> str:
-    """What is told where nothing was found."""
     nothing = {"scroll": NO_MESSAGE, "read": NO_SESSION}.get(findings.shape, NOTHING)
     if findings.shape == "browse" and findings.note is None:
         nothing = NO_SESSIONS

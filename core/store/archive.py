@@ -134,8 +134,6 @@ class _Row(NamedTuple):
 
 
 class Archive:
-    """Import and export of history in state.db."""
-
     def __init__(self, database: Database) -> None:
         self._database = database
         self._batches = count(1)

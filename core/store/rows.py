@@ -64,7 +64,6 @@ def maybe_timestamp(at: datetime | None) -> float | None:
 
 
 def moment(seconds: float) -> datetime:
-    """The reverse of `timestamp`."""
     return datetime.fromtimestamp(seconds, UTC)
 
 
@@ -165,7 +164,6 @@ def values_of(record: Any) -> dict[str, object]:
 
 
 def place(address: Address) -> dict[str, str]:
-    """The parameters of an address."""
     return {"platform": address.platform, "chat_id": address.chat_id, "thread_id": address.thread_id or ""}
 
 
@@ -202,7 +200,6 @@ def ensure_scope(connection: Connection, scope: Scope) -> int:
 
 
 def insert(connection: Connection, statement: str, values: Mapping[str, object]) -> int:
-    """Runs an INSERT ... RETURNING id."""
     # A statement with RETURNING has to be read to its end before the next one.
     (row,) = connection.execute(statement, values).fetchall()
     return int(row["id"])
@@ -234,12 +231,10 @@ def columns(row: Row | dict[str, Any], *names: str) -> dict[str, Any]:
 
 
 def account_in(row: Row) -> Account:
-    """The account in a row with `platform` and `user_id`."""
     return Account(platform=row["platform"], user_id=row["user_id"])
 
 
 def address_of(row: Row) -> Address:
-    """The address in a row joined with `addresses`."""
     return Address(platform=row["platform"], chat_id=row["chat_id"], thread_id=row["thread_id"] or None)
 
 

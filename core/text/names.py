@@ -95,7 +95,6 @@ def kin_words() -> tuple[str, ...]:
 
 
 def is_several(kin: str) -> bool:
-    """Whether one has several of that kind, as of sisters."""
     return kin in language_data("attributes")["kin"]["several"]
 
 
@@ -107,5 +106,4 @@ def hints_of(attribute: str | None) -> tuple[str, ...]:
 
 
 def attribute_of(subject: str, what: str, more: str = "") -> str:
-    """The name of an attribute, in lower case."""
     return "|".join(part for part in (subject or ME, what, more) if part).casefold()

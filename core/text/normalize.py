@@ -141,7 +141,6 @@ def parted(text: str) -> tuple[str, list[tuple[str, str]]]:
 
 
 def pairs_of(run: str) -> list[str]:
-    """Every two neighbouring characters of a run."""
     return [run[index : index + 2] for index in range(len(run) - 1)]
 
 

@@ -77,7 +77,6 @@ def _unspaced_terms(parts: list[tuple[str, str]], terms_of_run: Callable[[str], 
 
 @lru_cache(maxsize=10_000)
 def name_terms(name: str) -> tuple[str, ...]:
-    """The terms of a speaker's name."""
     return tuple(terms_of(name))
 
 
@@ -88,13 +87,11 @@ def date_terms(day: date) -> tuple[str, ...]:
 
 
 def asks_when(text: str) -> bool:
-    """Whether a moment is asked for."""
     folded = fold(text[:2000])
     return _WHEN.search(folded) is not None or asks_moment(folded)
 
 
 def is_question(text: str) -> bool:
-    """Whether a text ends by asking."""
     return text.rstrip()[-1:] in ("?", "\uff1f", "\u061f")
 
 

@@ -60,12 +60,10 @@ def is_behind(connection: Connection, lag: int = LAG_MESSAGES) -> bool:
 
 
 def latest(connection: Connection) -> int:
-    """The id of the message that was said last."""
     return int(connection.execute("SELECT COALESCE(MAX(id), 0) FROM messages").fetchone()[0])
 
 
 def until(connection: Connection) -> int:
-    """Messages up to this id are in chunks."""
     return int(meta(connection, UNTIL) or 0)
 
 

@@ -22,5 +22,4 @@ def is_within(column: str, parameter: str) -> str:
 
 
 def list_value(values: Iterable[int | str]) -> str:
-    """What is bound to the parameter of `in_list`."""
     return json.dumps(list(values))

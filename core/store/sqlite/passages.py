@@ -12,9 +12,9 @@ from typing import Any
 
 from core.store.engine import Connection
 from core.store.query import READ_FIRST, READ_LAST, FoundSession, Hit, SearchQuery, ShownMessage
-from core.store.rows import maybe_moment, moment, scope_parameter, visible
+from core.store.rows import bounded, maybe_moment, moment, scope_parameter, visible
 from core.store.sqlite.index_schema import SHOWN
-from core.store.sqlite.text_index import bounded, session_filters
+from core.store.sqlite.text_index import session_filters
 from core.types import Address, Scope, Session
 
 BOOKEND = 3

@@ -5,7 +5,6 @@ Scope and filters stand in the WHERE of every statement, before any limit. Messa
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
@@ -22,8 +21,9 @@ from core.store.query import (
     SearchQuery,
     TermCounts,
 )
-from core.store.rows import clean, scope_parameter, timestamp, visible
+from core.store.rows import bounded, clean, scope_parameter, timestamp, visible
 from core.store.sqlite.chunk_index import until
+from core.store.sqlite.dialect import in_list, list_value
 from core.store.sqlite.index_schema import SHOWN, STALE, day_of, scoped
 from core.text.normalize import SCOPE, VERSION, bare, is_unspaced
 from core.text.terms import is_question, name_terms, terms_of
@@ -142,7 +142,7 @@ class TextIndex:
         """In how many chunks of the scopes each of the terms stands."""
         known = {scoped(scope, term): term for term in terms for scope in scopes}
         found: Counter[str] = Counter()
-        for term, number in self._connection.execute(_FREQUENCIES, {"terms": json.dumps(list(known))}):
+        for term, number in self._connection.execute(_FREQUENCIES, {"terms": list_value(known)}):
             found[known[term]] += number
         return found
 
@@ -229,7 +229,7 @@ class TextIndex:
             CROSS JOIN sessions ON sessions.id = messages.session_id {self._places}
             WHERE {SHOWN} AND {_VISIBLE}
             """,
-            {**self._parameters, "ids": json.dumps(list(ids))},
+            {**self._parameters, "ids": list_value(ids)},
         )
 
     def _tail(self) -> Iterable[Any]:
@@ -281,11 +281,6 @@ class TextIndex:
         return [row[0] for row in rows]
 
 
-def bounded(number: int) -> int:
-    """An id as SQLite can take it; beyond 63 bits there is none."""
-    return max(-1, min(number, 2**63 - 1))
-
-
 def session_filters(
     query: SearchQuery, sessions: str = "sessions", addresses: str = "addresses"
 ) -> tuple[str, dict[str, Any]]:
@@ -304,8 +299,8 @@ def _place_filters(query: SearchQuery, sessions: str, addresses: str) -> tuple[l
     parts: list[str] = []
     parameters: dict[str, Any] = {}
     if query.platforms:
-        parts.append(f"{addresses}.platform IN (SELECT value FROM json_each(:platforms))")
-        parameters["platforms"] = json.dumps(query.platforms)
+        parts.append(in_list(f"{addresses}.platform", "platforms"))
+        parameters["platforms"] = list_value(query.platforms)
     if query.title:
         parts.append(f"instr(bare({sessions}.title), :title) > 0")
         parameters["title"] = bare(clean(query.title[:VALUE_CHARS]))
@@ -320,8 +315,8 @@ def _filters(query: SearchQuery) -> tuple[str, dict[str, Any]]:
         # To look into a list takes a table of its own, which costs as much as three rows.
         parts.append("messages.role IN ('user', 'assistant')")
     else:
-        parts.append("messages.role IN (SELECT value FROM json_each(:roles))")
-        parameters["roles"] = json.dumps(query.roles)
+        parts.append(in_list("messages.role", "roles"))
+        parameters["roles"] = list_value(query.roles)
     named, values = _place_filters(query, "sessions", "addresses")
     parts += named
     parameters |= values
@@ -352,7 +347,7 @@ def _filters(query: SearchQuery) -> tuple[str, dict[str, Any]]:
 def _asker(query: SearchQuery) -> dict[str, Any]:
     private = frozenset(scope for scope in query.scopes if not scope.is_room)
     accounts = {scope.key.partition(":")[2] for scope in private} | ({query.asker.key} if query.asker else set())
-    return {"private": scope_parameter(private), "accounts": json.dumps(sorted(clean(key) for key in accounts))}
+    return {"private": scope_parameter(private), "accounts": list_value(sorted(clean(key) for key in accounts))}
 
 
 def expression_of(plan: SearchPlan) -> str:
