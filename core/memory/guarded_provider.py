@@ -127,10 +127,7 @@ class GuardedProvider:
         return not self.is_external or (self.provider.mode != "tools" and not session.is_incognito)
 
     async def start(self) -> None:
-        try:
-            await self._call(lambda: asyncio.sleep(0), DELIVERY_S, is_proof=True)
-        except MnemeError as error:
-            self._log.warning("a memory did not come up", error=str(error))
+        await self._tried(DELIVERY_S, "is_available", is_proof=True)
 
     async def prefetch(self, text: str, context: ToolContext) -> Sequence[str]:
         """Lines for the turn about `text`, and those found for this session since the last one."""
@@ -162,14 +159,10 @@ class GuardedProvider:
         """What a hook returns, none or one; of an external one a text that may be sent."""
         if not implements(self.provider, hook) or self.breaker.is_open:
             return []
-        try:
-            answer = await self._call(self._hook(hook, *arguments), timeout_s or self._timeout_s)
-        except MnemeError as error:
-            self._log.warning("a memory failed and was skipped", hook=hook, error=str(error))
-            return []
+        answers = await self._tried(timeout_s or self._timeout_s, hook, *arguments)
         if self.is_external:
-            answer = service_text(self.provider.name, answer)
-        return [answer] if answer else []
+            answers = [service_text(self.provider.name, answer) for answer in answers]
+        return list(filter(None, answers))
 
     async def deliver(self, hook: str, *arguments: object) -> None:
         """Raises DeliveryError, permanent when the service refused for good."""
@@ -201,10 +194,7 @@ class GuardedProvider:
 
     async def close(self) -> None:
         if self._is_ready:
-            try:
-                await self._call(self.provider.shutdown, self._timeout_s)
-            except MnemeError as error:
-                self._log.warning("a memory did not close", error=str(error))
+            await self._tried(self._timeout_s, "shutdown")
         if self._thread is not None:
             await self._thread.close()
 
@@ -214,12 +204,17 @@ class GuardedProvider:
     async def _found(self, hook: str, text: str, context: ToolContext) -> list[str]:
         if self.breaker.rest_s > 0:
             return []
+        found = await self._tried(SEARCH_S, hook, text, context, is_proof=True)
+        given = [service_lines(self.provider.name, lines) for lines in found] if self.is_external else found
+        return list(chain.from_iterable(given))
+
+    async def _tried(self, timeout_s: float, hook: str, *arguments: object, is_proof: bool = False) -> list[Any]:
+        """None or one answer."""
         try:
-            found = await self._call(self._hook(hook, text, context), SEARCH_S, is_proof=True)
+            return [await self._call(self._hook(hook, *arguments), timeout_s, is_proof=is_proof)]
         except MnemeError as error:
-            self._log.warning("a memory failed and was skipped", error=str(error))
+            self._log.warning("a memory failed and was skipped", hook=hook, error=str(error))
             return []
-        return service_lines(self.provider.name, found) if self.is_external else list(found)
 
     async def _call(
         self, call: Callable[[], Awaitable[T]], timeout_s: float, *, is_proof: bool = False, is_started: bool = True
