@@ -1,6 +1,7 @@
 """Search over everything that was said, each in one hop to the database thread, and the upkeep of its indexes.
 
-Route, candidates, ranking and results each have a module. A damaged index costs time, never an answer.
+The steps: the filters are read (`filters`), a route is chosen (`_routed`, `query`), and for words candidates are found
+(`candidates`), ranked (`ranking`) and shown (`results`). A damaged index costs time, never an answer.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ class Recall:
         """Never raises for what a person can type. `around` -> scroll, `session` alone -> read, nothing -> browse."""
         started = time.perf_counter()
         asked = filters.read(query, self._clock.now(), self._zone)
-        found = await self._found(asked.query)
+        found = await self._routed(asked.query)
         notes = [*asked.notes, found.note]
         if not found.sessions and found.shape in ("discovery", "browse"):
             notes.append(await self._tried(asked.query, found))
@@ -65,7 +66,7 @@ class Recall:
         took_ms = round((time.perf_counter() - started) * 1000, 3)
         return replace(found, query=query.text, note=results.joined(notes), took_ms=took_ms)
 
-    async def _found(self, query: SearchQuery) -> SearchResults:
+    async def _routed(self, query: SearchQuery) -> SearchResults:
         if query.around is not None:
             return await self._database.glance(lambda connection: results.scroll(Passages(connection, query), query))
         if query.text.strip():
@@ -85,7 +86,7 @@ class Recall:
             return None
         if query.page > 1:
             return results.PAGE_EMPTY.format(page=query.page)
-        wider = await self._found(replace(everywhere, limit=1)) if is_limited else found
+        wider = await self._routed(replace(everywhere, limit=1)) if is_limited else found
         is_typed = bool(parse(query.text).alternatives) and not is_question(query.text)
         words = any_of(asked_for(query.text)).terms
         return results.nothing(words, is_typed=is_typed, is_limited=is_limited, is_wider=bool(wider.sessions))
@@ -103,7 +104,7 @@ class Recall:
 
     async def _indexed(self, query: SearchQuery, may_wait: bool) -> SearchResults | None:
         try:
-            return await self._database.read(lambda connection: _discovered(connection, query, may_wait))
+            return await self._database.read(lambda connection: _search(connection, query, may_wait))
         except StoreError:
             return None
 
@@ -173,19 +174,20 @@ class Recall:
             return 1
 
 
-def _discovered(connection: Connection, query: SearchQuery, may_wait: bool) -> SearchResults | None:
+def _search(connection: Connection, query: SearchQuery, may_wait: bool) -> SearchResults | None:
     """As typed, or else any of the words; None when the indexes cannot be asked or, if the query `may_wait`, are far
     behind."""
     if text_index.is_stale(connection):
         return None
     plan, is_asked = parse(query.text), is_question(query.text)
     index, passages = TextIndex(connection, query), Passages(connection, query)
-    # What somebody says is seldom said again word for word.
+    # As typed; but what somebody says is seldom said again word for word.
     if not (is_asked or query.is_turn) and (typed := _enough(index.find(plan), query)):
         return results.discovery(passages, query, typed, plan.terms)
     if may_wait and chunk_index.is_behind(connection, text_index.TAIL_MESSAGES):
         return None
     note = None if is_asked else results.LOOSE if plan.alternatives else results.UNTYPED
+    # Any of the words: the candidates of the chunks, ranked; where these have none, any message with one of the words.
     found = any_words(index, replace(query, text=asked_for(query.text)))
     plan = any_of(found.text)
     if not plan.alternatives:
