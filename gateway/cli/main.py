@@ -61,7 +61,7 @@ def app() -> typer.Typer:
     root.command("import")(import_file)
     add_memory(root)
     for command in (recall, sessions, export, remind, cron, usage):
-        root.command()(command)
+        root.command(command.__name__)(command)
     return root
 
 
