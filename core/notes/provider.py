@@ -24,22 +24,12 @@ from core.notes.files import FILES
 from core.notes.notebook import Notebook
 from core.review.review import quoted, reason_to_wait
 from core.store.notes import Author, NoteChange, Operation
+from core.text.normalize import language_data
 from core.types import Json, Tool, ToolContext
 
 _TITLES = {"memory": "MEMORY (your notes)", "user": "USER (who you are talking to)"}
 LINE_CHARS = 500
 """A longer note is cut where it is only shown as news: the next prompt has all of it."""
-
-NUDGE = (
-    "Nothing was noted in the last {} exchanges. If something came up that will matter in a month (who somebody is, "
-    "what they prefer, what was decided), save it with the memory tool now; if not, go on."
-)
-_DESCRIPTION = (
-    "Keeps durable notes that are shown to you at the start of every conversation. Add facts that will still "
-    "matter in a month (names, preferences, decisions, circumstances), as declarative sentences; never the "
-    "progress of a task, never guesses. What a person has typed here is kept at once; "
-    "anything else waits until they say yes. Replace or remove what is no longer true."
-)
 
 
 class _Operation(BaseModel):
@@ -81,7 +71,7 @@ class NotesProvider(MemoryProvider):
 
     async def on_start(self) -> None:
         # Loading the guard's patterns takes a second: not while somebody waits.
-        await asyncio.to_thread(suspicion, NUDGE)
+        await asyncio.to_thread(suspicion, _prompt("nudge"))
 
     async def system_prompt_block(self, context: ToolContext) -> str:
         # While another program keeps the files, what was edited by hand is logged later, and the notes are shown.
@@ -106,12 +96,12 @@ class NotesProvider(MemoryProvider):
         if 0 < self._nudge_after <= context.session.messages and is_remembered(context.session):
             begun, latest = await self._notebook.idle(context.scopes, context.session)
             if times := begun // self._nudge_after:
-                lines.append(f"nudge{latest}-{times} {NUDGE.format(begun)}")
+                lines.append(f"nudge{latest}-{times} {_prompt('nudge').format(begun)}")
         return lines
 
     async def tools(self) -> Sequence[Tool]:
         schema = _Arguments.model_json_schema()
-        return (Tool(name="memory", description=_DESCRIPTION, schema=schema, run=self._answer, is_quote=True),)
+        return (Tool(name="memory", description=_prompt("memory"), schema=schema, run=self._answer, is_quote=True),)
 
     async def _answer(self, arguments: Json, context: ToolContext) -> str:
         asked = parsed(_Arguments, arguments)
@@ -154,6 +144,10 @@ class NotesProvider(MemoryProvider):
         replaced = [entry for entry in entries if any(part in entry for part in parts)]
         contents = [one.content for one in operations if one.content.strip()]
         return await self._evidence.unsaid(contents, context, beside=replaced)
+
+
+def _prompt(name: str) -> str:
+    return str(language_data("prompts", "core.notes")[name])
 
 
 def _line(entry: str) -> str:
