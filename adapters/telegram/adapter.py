@@ -150,13 +150,12 @@ class Telegram:
                 self._start(self._announce(commands))
                 is_announced = True
             is_worked_off = is_worked_off or await self._work_off(sink)
-            pending = [raw for raw in updates if raw.update_id in held or raw.update_id not in known]
-            is_new = any(raw.update_id not in known for raw in pending)
-            held = await self._receive(pending, sink)
-            known = {raw.update_id for raw in updates}
-            if known:
-                offset = min(held, default=max(known) + 1)
-            if held or (timeout_s and not is_new):
+            ids = {raw.update_id for raw in updates}
+            new, known = ids - known, ids
+            held = await self._receive([raw for raw in updates if raw.update_id in held | new], sink)
+            if ids:
+                offset = min(held, default=max(ids) + 1)
+            if held or (timeout_s and not new):
                 await asyncio.sleep(max(self._pause_s - (0 if held else time.monotonic() - began_at), 0))
 
     def reply(self, address: Address, reply_to: str | None = None) -> Reply:
