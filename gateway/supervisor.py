@@ -120,6 +120,7 @@ class Supervisor:
                 platform.state = CONNECTED
                 await adapter.listen(self._sink, self._commands)
                 platform.state = ENDED
+                self._log.info("a platform has ended", platform=adapter.platform)
                 return
             except ConfigError as error:
                 platform.state = f"given up: {error}"
