@@ -49,15 +49,11 @@ class ToldFact(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    content: Annotated[
-        str,
-        Field(
-            min_length=3,
-            max_length=FACT_CHARS,
-            description="One declarative sentence, in the person's own words and language.",
-        ),
-        AfterValidator(lambda text: " ".join(text.split())),
-    ]
+    content: Annotated[str, AfterValidator(lambda text: " ".join(text.split()))] = Field(
+        min_length=3,
+        max_length=FACT_CHARS,
+        description="One declarative sentence, in the person's own words and language.",
+    )
     kind: FactKind = Field(
         default="identity",
         description="identity: who somebody is, has or prefers. project. episode: something that happened. working: "

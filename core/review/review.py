@@ -46,13 +46,9 @@ class Review:
     ) -> str:
         """Lets it wait for a yes; returns a sentence for the model. `reason` is a clause. Raises Refused where too much
         waits already."""
+        done = tuple(operations)
         aside = PendingNote(
-            **author.source,
-            scope=scope,
-            target=target,
-            operations=tuple(operations),
-            reason=reason,
-            at=self._clock.now(),
+            **author.source, scope=scope, target=target, operations=done, reason=reason, at=self._clock.now()
         )
         if not await self._put(aside, author.epoch):
             raise Refused(f"Not kept: {reason}, and too much waits to be looked at already (/memory pending).")

@@ -259,13 +259,8 @@ class Notes:
 
 def change_of(row: Row) -> NoteChange:
     """A row of `VERSIONS`."""
-    return NoteChange(
-        **rows.columns(row, "id", "target", "action", "before", "after", "undoes"),
-        scope=Scope(key=row["scope_key"]),
-        at=rows.moment(row["at"]),
-        is_insisted=bool(row["is_insisted"]),
-        **_source(row),
-    )
+    plain = rows.columns(row, "action", "before", "after", "undoes")
+    return NoteChange(**plain, **_shared(row), is_insisted=bool(row["is_insisted"]))
 
 
 def _with_message(row: Row) -> NoteChange:
@@ -276,21 +271,19 @@ def _with_message(row: Row) -> NoteChange:
 
 
 def _pending(row: Row) -> PendingNote:
-    return PendingNote(
-        **rows.columns(row, "id", "target", "reason"),
-        scope=Scope(key=row["scope_key"]),
-        operations=tuple(
-            Operation(action=action, content=content, old_text=old_text)
-            for action, content, old_text in json.loads(row["operations"])
-        ),
-        at=rows.moment(row["at"]),
-        **_source(row),
+    operations = tuple(
+        Operation(action=action, content=content, old_text=old_text)
+        for action, content, old_text in json.loads(row["operations"])
     )
+    return PendingNote(**_shared(row), operations=operations, reason=row["reason"])
 
 
-def _source(row: Row) -> dict[str, Any]:
+def _shared(row: Row) -> dict[str, Any]:
+    """What a change and something put aside have in common."""
     return {
-        **rows.columns(row, "message_id", "external_id"),
+        **rows.columns(row, "id", "target", "message_id", "external_id"),
+        "scope": Scope(key=row["scope_key"]),
+        "at": rows.moment(row["at"]),
         "account": rows.account_of(row["account"]),
         "address": None if row["platform"] is None else rows.address_of(row),
     }
