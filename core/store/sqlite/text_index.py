@@ -52,6 +52,7 @@ _OWN = """messages.role = 'user' AND (
     sessions.scope_id IN (SELECT id FROM scopes WHERE key IN (SELECT value FROM json_each(:private)))
     OR addresses.platform || ':' || messages.sender_id IN (SELECT value FROM json_each(:accounts))
 )"""
+_SENDER = "(messages.sender_id = :sender_id OR instr(' ' || bare(messages.sender_name), :sender) > 0)"
 _LINEAGE = f"""COALESCE(sessions.root_id, sessions.id) = (
     SELECT COALESCE(own.root_id, own.id) FROM sessions AS own WHERE own.id = :session AND {visible("own.scope_id")}
 )"""
@@ -281,67 +282,61 @@ class TextIndex:
         return [row[0] for row in rows]
 
 
-def session_filters(
-    query: SearchQuery, sessions: str = "sessions", addresses: str = "addresses"
-) -> tuple[str, dict[str, Any]]:
+Filter = tuple[str, dict[str, Any]]
+"""A condition, and what its parameters are bound to."""
+
+
+def session_filters(query: SearchQuery, sessions: str = "sessions", addresses: str = "addresses") -> Filter:
     """The filters on whole sessions, to be joined to a WHERE; the tables go by these names."""
-    parts, parameters = _place_filters(query, sessions, addresses)
+    filters = _place_filters(query, sessions, addresses)
     if query.after is not None:
-        parts.append(f"{sessions}.last_at >= :after")
-        parameters["after"] = timestamp(query.after)
+        filters.append((f"{sessions}.last_at >= :after", {"after": timestamp(query.after)}))
     if query.before is not None:
-        parts.append(f"{sessions}.started_at < :before")
-        parameters["before"] = timestamp(query.before)
-    return "".join(f" AND {part}" for part in parts), parameters
+        filters.append((f"{sessions}.started_at < :before", {"before": timestamp(query.before)}))
+    return _joined([("", {}), *filters])
 
 
-def _place_filters(query: SearchQuery, sessions: str, addresses: str) -> tuple[list[str], dict[str, Any]]:
-    parts: list[str] = []
-    parameters: dict[str, Any] = {}
+def _joined(filters: Iterable[Filter]) -> Filter:
+    conditions, values = zip(*filters, strict=True)
+    return " AND ".join(conditions), {name: value for one in values for name, value in one.items()}
+
+
+def _place_filters(query: SearchQuery, sessions: str, addresses: str) -> list[Filter]:
+    filters: list[Filter] = []
     if query.platforms:
-        parts.append(in_list(f"{addresses}.platform", "platforms"))
-        parameters["platforms"] = list_value(query.platforms)
+        filters.append((in_list(f"{addresses}.platform", "platforms"), {"platforms": list_value(query.platforms)}))
     if query.title:
-        parts.append(f"instr(bare({sessions}.title), :title) > 0")
-        parameters["title"] = bare(clean(query.title[:VALUE_CHARS]))
-    return parts, parameters
+        title = bare(clean(query.title[:VALUE_CHARS]))
+        filters.append((f"instr(bare({sessions}.title), :title) > 0", {"title": title}))
+    return filters
 
 
-def _filters(query: SearchQuery) -> tuple[str, dict[str, Any]]:
-    """Conditions and parameters of a query; only what is asked for, so that a plain search reads little of a row."""
-    parts = [_VISIBLE]
-    parameters: dict[str, Any] = {"scopes": scope_parameter(query.scopes)}
+def _filters(query: SearchQuery) -> Filter:
+    """Only what is asked for, so that a plain search reads little of a row."""
+    filters: list[Filter] = [(_VISIBLE, {"scopes": scope_parameter(query.scopes)})]
     if query.roles == DEFAULT_ROLES:
         # To look into a list takes a table of its own, which costs as much as three rows.
-        parts.append("messages.role IN ('user', 'assistant')")
+        filters.append(("messages.role IN ('user', 'assistant')", {}))
     else:
-        parts.append(in_list("messages.role", "roles"))
-        parameters["roles"] = list_value(query.roles)
-    named, values = _place_filters(query, "sessions", "addresses")
-    parts += named
-    parameters |= values
-    if query.sender and (name := bare(clean(query.sender[:VALUE_CHARS])).strip()):
+        filters.append((in_list("messages.role", "roles"), {"roles": list_value(query.roles)}))
+    filters += _place_filters(query, "sessions", "addresses")
+    sender = clean((query.sender or "")[:VALUE_CHARS])
+    if name := bare(sender).strip():
         # A name begins where a word begins: Ana is not Diana. Names without blanks are found inside of others.
-        parts.append("(messages.sender_id = :sender_id OR instr(' ' || bare(messages.sender_name), :sender) > 0)")
-        parameters["sender_id"] = clean(query.sender[:VALUE_CHARS])
-        parameters["sender"] = name if is_unspaced(name) else f" {name}"
+        filters.append((_SENDER, {"sender_id": sender, "sender": name if is_unspaced(name) else f" {name}"}))
     if query.is_own:
-        parts.append(_OWN)
-        parameters |= _asker(query)
+        filters.append((_OWN, _asker(query)))
     if query.after is not None:
-        parts.append("messages.created_at >= :after")
-        parameters["after"] = timestamp(query.after)
+        filters.append(("messages.created_at >= :after", {"after": timestamp(query.after)}))
     if query.before is not None:
-        parts.append("messages.created_at < :before")
-        parameters["before"] = timestamp(query.before)
+        filters.append(("messages.created_at < :before", {"before": timestamp(query.before)}))
     if query.session is not None:
-        parts.append(_LINEAGE)
-        parameters["session"] = bounded(query.session)
+        filters.append((_LINEAGE, {"session": bounded(query.session)}))
     for number, span in enumerate(query.hidden.spans if query.hidden else ()):
-        names = [f"hidden_{part}_{number}" for part in ("session", "first", "last")]
-        parts.append(f"(messages.session_id <> :{names[0]} OR messages.id NOT BETWEEN :{names[1]} AND :{names[2]})")
-        parameters |= dict(zip(names, map(bounded, span), strict=True))
-    return " AND ".join(parts), parameters
+        session, first, last = names = [f"hidden_{part}_{number}" for part in ("session", "first", "last")]
+        is_elsewhere = f"(messages.session_id <> :{session} OR messages.id NOT BETWEEN :{first} AND :{last})"
+        filters.append((is_elsewhere, dict(zip(names, map(bounded, span), strict=True))))
+    return _joined(filters)
 
 
 def _asker(query: SearchQuery) -> dict[str, Any]:
