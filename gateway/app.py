@@ -37,8 +37,8 @@ from core.memory.provider import MemoryProvider, hooks_of
 from core.models.fallback import FallbackModel
 from core.notes.provider import NotesProvider
 from core.ports import Adapter, Model
+from core.search.expansion import ExpandedRecall
 from core.search.provider import HistoryProvider
-from core.search.summaries import SummarizedRecall
 from core.store.fact_backlog import FactBacklog
 from core.store.sqlite.fact_index import FactIndex
 from core.store.sync import PLATFORM as MEMORY
@@ -225,9 +225,7 @@ async def build_router(
     sessions = SessionTracker(
         services.conversations, prompt, memory, services.clock, settings.model.chat, settings.model.window_tokens
     )
-    recall = SummarizedRecall(
-        services.recall, services.transcripts, helper, settings.model.helper, services.clock, zone
-    )
+    recall = ExpandedRecall(services.recall, services.transcripts, helper, settings.model.helper, services.clock, zone)
     evidence = EvidenceSearch(services.conversations, zone)
     reminders, review = ReminderCommands(services), services.notebook.review
     plan = reminder(services.appointments, services.conversations, evidence, review, reminders.ask)

@@ -38,7 +38,7 @@ STEPS_BEFORE_SEARCH = 10
 
 
 class HistorySearch(Protocol):
-    """Whoever answers queries over history: `Recall`, and `SummarizedRecall` with the help of a model."""
+    """Whoever answers queries over history: `Recall`, and `ExpandedRecall` with the help of a model."""
 
     async def recall(self, query: SearchQuery) -> SearchResults:
         """Never raises for anything that a person can type."""

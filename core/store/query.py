@@ -47,7 +47,7 @@ class SearchQuery:
     """What to look for and who looks. `scopes` empty finds nothing. `window` is messages on each side in a scroll.
 
     around: a message id (scroll, with `session`). messages: how many of the flat list of best messages to add.
-    page: which part of the sessions, from 1. is_summarized: with the help of a model. hidden: the model's
+    page: which part of the sessions, from 1. is_summarized, is_expanded: with the help of a model. hidden: the model's
     current window, left out of the results. asker: who looks, and is_own: what the asker said, which in private scopes
     is everything that is not the assistant's. is_prose: `text` was said, not typed to search; what looks like a filter
     in it is words. payer: whose the model calls are.
@@ -73,6 +73,7 @@ class SearchQuery:
     hidden: Window | None = None
     is_prose: bool = False
     is_summarized: bool = False
+    is_expanded: bool = False
     payer: Payer = NOBODY
 
     @property

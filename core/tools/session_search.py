@@ -19,7 +19,7 @@ from core.types import Account, Json, Payer, Role, Scope, Tool, ToolContext
 BUDGET_CHARS = 6_000
 BUDGET_RANGE = (500, 50_000)
 BROWSE_SESSIONS = 10
-PATIENCE_S = 120.0  # longer than the model calls of `core.search.summaries`, so that no result is lost
+PATIENCE_S = 120.0  # longer than the model calls of `core.search.expansion` together, so that no result is lost
 
 _DESCRIPTION = (
     "Searches everything that was said in earlier conversations, and earlier in this one where you no longer see it. "
@@ -29,7 +29,7 @@ _DESCRIPTION = (
     "A query may be a plain question or several words; two words are both required. Or write OR, -word, "
     '"a phrase", prefix*. Filters narrow '
     "it before the best are chosen; without a query they list what is newest. Use them only for what the person is "
-    "sure of: people misremember dates. Try other words before you say that something was never mentioned. "
+    "sure of: people misremember dates. Try other words, or expand, before you say that something was never mentioned. "
     "When a long conversation has to be told in short, summarize."
 )
 
@@ -54,6 +54,9 @@ class _Arguments(BaseModel):
     )
     limit: int = Field(default=3, description="How many sessions, 1 to 10.")
     page: int = Field(default=1, description="The next sessions: 2, 3, … where the last result has_more.")
+    expand: bool = Field(
+        default=False, description="Also search for what another model makes of the question; takes seconds."
+    )
     summarize: bool = Field(
         default=False,
         description="Add a summary to each session, written by another model for this query; takes up to 90 seconds.",
@@ -106,6 +109,7 @@ def _query(asked: _Arguments, context: ToolContext, zone: ZoneInfo) -> SearchQue
         title=asked.title,
         limit=limit,
         page=asked.page,
+        is_expanded=asked.expand,
         is_summarized=asked.summarize,
         session=asked.session_id,
         around=asked.around_message_id,

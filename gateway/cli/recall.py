@@ -45,6 +45,9 @@ def recall(  # noqa: PLR0913  The options are read off the signature.
     summary: Annotated[
         bool, typer.Option("--summary", help="Add a summary to each session, by the model; takes up to 90 seconds.")
     ] = False,
+    expand: Annotated[
+        bool, typer.Option("--expand", help="Also search for what the model makes of the question; takes seconds.")
+    ] = False,
     scope: InScope = None,
     as_json: AsJson = False,
 ) -> None:
@@ -68,6 +71,7 @@ def recall(  # noqa: PLR0913  The options are read off the signature.
         page=page,
         messages=messages,
         is_summarized=summary,
+        is_expanded=expand,
         payer=Payer(scope=OWN),
     )
     if sender is not None:
@@ -102,10 +106,10 @@ def recall(  # noqa: PLR0913  The options are read off the signature.
 @asynccontextmanager
 async def _searching(services: Services, query: SearchQuery) -> AsyncIterator[HistorySearch]:
     """What answers the query; a model helps only where that is asked for."""
-    if not query.is_summarized:
+    if not (query.is_expanded or query.is_summarized):
         yield services.recall
         return
-    from core.search.summaries import SummarizedRecall
+    from core.search.expansion import ExpandedRecall
     from core.usage.metered_model import MeteredModel
     from gateway.services import client
 
@@ -113,7 +117,7 @@ async def _searching(services: Services, query: SearchQuery) -> AsyncIterator[Hi
     model = client(settings, services.clock)
     try:
         helper = None if model is None else MeteredModel(model, services.usage_log, services.clock)
-        yield SummarizedRecall(
+        yield ExpandedRecall(
             services.recall, services.transcripts, helper, settings.model.helper, services.clock, settings.general.zone
         )
     finally:

@@ -20,7 +20,7 @@ BUBBLE_CHARS = 3_000
 CARRIED_CHARS = 1_000
 """Longer arguments are not carried on to a next page."""
 SHOWN_WITH_BUTTONS = 3
-_SWITCH = r"(?:--|[\u2012-\u2015])summary"
+_SWITCH = r"(?:--|[\u2012-\u2015])(summary|expand)"
 """A phone makes one dash of two hyphens."""
 _SWITCHES = re.compile(rf"^\s*{_SWITCH}(?=\s|$)|(?<!\S){_SWITCH}\s*$", re.IGNORECASE)
 
@@ -28,15 +28,14 @@ _SWITCHES = re.compile(rf"^\s*{_SWITCH}(?=\s|$)|(?<!\S){_SWITCH}\s*$", re.IGNORE
 class RecallCommands:
     specs = announced("recall")
 
-    def __init__(self, recall: HistorySearch, summarized: HistorySearch, zone: str) -> None:
+    def __init__(self, recall: HistorySearch, expanded: HistorySearch, zone: str) -> None:
         self._recall = recall
-        self._summarized = summarized
+        self._expanded = expanded
         self._zone = ZoneInfo(zone)
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
-        text = _SWITCHES.sub("", command.arguments).strip()
-        is_summarized = text != command.arguments.strip()
-        search = self._summarized if is_summarized else self._recall
+        switches, text = _parted(command.arguments)
+        search = self._expanded if switches else self._recall
         results = await search.recall(
             SearchQuery(
                 text=text,
@@ -44,15 +43,26 @@ class RecallCommands:
                 asker=context.account,
                 limit=LIMIT,
                 budget_chars=BUBBLE_CHARS,
-                is_summarized=is_summarized,
+                is_summarized="summary" in switches,
+                is_expanded="expand" in switches,
                 payer=Payer(session_id=context.session.id, scope=context.scope),
             )
         )
         buttons = _next(results, context.session.id)
         if results.has_more and len(text) <= CARRIED_CHARS:
-            buttons.append(_look("More", "--summary " * is_summarized + filters.next_page(text)))
+            arguments = " ".join([*(f"--{switch}" for switch in switches), filters.next_page(text)])
+            buttons.append(_look("More", arguments))
         text = to_markdown(results, self._zone, is_wide=context.is_wide)
         return Answer(text=text, buttons=tuple(buttons))
+
+
+def _parted(arguments: str) -> tuple[tuple[str, ...], str]:
+    """The switches before and behind the words, each once, and the words."""
+    switches: dict[str, None] = {}
+    while (found := _SWITCHES.search(arguments)) is not None:
+        switches[(found[1] or found[2]).lower()] = None
+        arguments = arguments[: found.start()] + arguments[found.end() :]
+    return tuple(switches), arguments.strip()
 
 
 def _next(results: SearchResults, present_id: int) -> list[Button]:

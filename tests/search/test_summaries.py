@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -14,26 +12,25 @@ from core.errors import ModelError
 from core.guard.fence import CLOSING, OPENING
 from core.models.claude import Claude
 from core.ports import Model
-from core.search.recall import Recall
-from core.search.summaries import (
+from core.search.expansion import (
     CALLS_AT_ONCE,
     EARLIER,
     LATER,
     NO_MODEL,
     TRANSCRIPT_CHARS,
-    SummarizedRecall,
+    ExpandedRecall,
     part_around,
 )
+from core.search.recall import Recall
 from core.store.query import SearchQuery, SearchResults
 from core.store.sessions import Transcripts
 from core.store.sqlite.database import Database
 from core.types import Window
 from tests.fixtures.clock import SteadyClock
-from tests.fixtures.gateway_harness import open_gateway
 from tests.fixtures.load_model import LoadModel
 from tests.fixtures.messages_api import MessagesApi
 from tests.fixtures.model_reply import ModelReply
-from tests.fixtures.scripted_model import ScriptedModel, calls, says
+from tests.fixtures.scripted_model import ScriptedModel, says
 from tests.fixtures.stored_history import ANA, BEN, StoredHistory
 
 pytestmark = pytest.mark.slow
@@ -48,14 +45,14 @@ def stored(database: Database) -> StoredHistory:
 
 
 async def _told(database: Database, model: Model, query: SearchQuery = MINE, limit_s: float = 30.0) -> SearchResults:
-    recall = _recall(database, model)
+    recall = _expanded(database, model)
     recall.summaries_s = limit_s
     return await recall.recall(replace(query, is_summarized=True))
 
 
-def _recall(database: Database, model: Model | None, name: str = "small") -> SummarizedRecall:
+def _expanded(database: Database, model: Model | None, name: str = "small") -> ExpandedRecall:
     clock = SteadyClock()
-    return SummarizedRecall(Recall(database, clock), Transcripts(database), model, name, clock, ZONE.key)
+    return ExpandedRecall(Recall(database, clock), Transcripts(database), model, name, clock, ZONE.key)
 
 
 async def test_what_the_model_is_sent(stored: StoredHistory, database: Database) -> None:
@@ -135,7 +132,7 @@ async def test_no_text_and_a_refusal_are_no_summary(stored: StoredHistory, datab
 
 async def test_without_a_model_the_note_says_what_to_do(stored: StoredHistory, database: Database) -> None:
     await stored.session(["ferry"])
-    recall = _recall(database, None)
+    recall = _expanded(database, None)
     found = await recall.recall(replace(MINE, is_summarized=True))
     assert found.note == f"No summary could be made: {NO_MODEL}"
     assert found.sessions[0].summary is None
@@ -157,7 +154,7 @@ async def test_only_what_the_query_may_see_is_read(stored: StoredHistory, databa
     foreign = ScriptedModel()
     found = await Recall(database, SteadyClock()).recall(MINE)
     other = replace(MINE, scopes=frozenset({BEN}))
-    await _recall(database, foreign)._summarized(found, other, None)
+    await _expanded(database, foreign)._summarized(found, other, None)
     assert "asked" not in foreign.sent(), "findings of others do not open their transcripts"
 
 
@@ -223,7 +220,7 @@ async def test_with_the_real_client(stored: StoredHistory, database: Database, c
     async with MessagesApi(brain, key="k") as api:
         claude = Claude(api_key="k", base_url=api.url, clock=clock)
         try:
-            told = await _recall(database, claude, "claude-haiku-5-5").recall(replace(MINE, is_summarized=True))
+            told = await _expanded(database, claude, "claude-haiku-5-5").recall(replace(MINE, is_summarized=True))
         finally:
             await claude.close()
     assert {found.summary for found in told.sessions} == {"They took it at noon.", None}
@@ -246,34 +243,3 @@ def test_a_part_of_a_long_conversation_has_the_first_match() -> None:
     assert part_around(LINES, [], 2_000).startswith(LINES[0])
     assert part_around(LINES, [99], 2_000).endswith(LINES[99])
     assert len(part_around(["short", "x" * 5_000, "short"], [1], 1_000)) <= 1_000 + len(EARLIER) + len(LATER)
-
-
-async def test_sessions_that_are_read_or_listed_are_summarised_too(stored: StoredHistory, database: Database) -> None:
-    session, *_ = await stored.session(["the boat to Porto"])
-    for changes in ({"session": session}, {"text": f"in:{session}"}, {}):
-        model = ScriptedModel(says("About a boat."))
-        query = replace(MINE, **{"text": "", **changes})  # type: ignore[arg-type]
-        findings = await _told(database, model, query)
-        assert [found.summary for found in findings.sessions] == ["About a boat."]
-        assert "nothing in particular" in model.sent()
-
-
-async def test_the_model_asks_for_summaries_within_a_turn(home: Path) -> None:
-    asked = {"query": "What about the boat?", "summarize": True}
-    model = ScriptedModel(says("Noon it is."), calls(("session_search", asked)), says("At noon."))
-    titles = ScriptedModel(says("A trip"))
-    # The tool may take longer than others: its own limit holds.
-    async with open_gateway(home, model, "[model]\ntool_timeout_s = 30\n", titles=titles) as harness:
-        await harness.say("The boat leaves at noon.")
-        await harness.say("/new")
-        titles.script.append(says("They settled on noon."))
-        reply = await harness.say("When does the ferry leave?")
-        assert reply.text == "At noon."
-        (block,) = model.requests[-1].messages[-1]["content"]
-        result = json.loads(block["content"])
-        assert [session["summary"] for session in result["sessions"]] == ["They settled on noon."]
-        used = harness.services.settings.model.helper
-        assert {request.model for request in titles.requests} == {used}
-        before = len(titles.requests)
-        assert "noon" in (await harness.say("/recall boat")).text
-        assert len(titles.requests) == before, "nobody pays for what was not asked for"

@@ -9,8 +9,8 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from core.errors import ToolError
+from core.search.expansion import EXPANSION_S, SUMMARIES_S, ExpandedRecall
 from core.search.recall import Recall
-from core.search.summaries import SUMMARIES_S, SummarizedRecall
 from core.store.sessions import Transcripts
 from core.store.sqlite.database import Database
 from core.tools.session_search import BUDGET_CHARS, session_search
@@ -44,7 +44,7 @@ def test_the_schema_is_a_schema_and_the_result_is_never_indexed(tool: Tool) -> N
     assert tool.is_quote
     assert set(tool.schema["properties"]) == {
         "query", "role_filter", "before", "after", "title", "sender", "platform", "limit", "session_id",
-        "around_message_id", "window", "budget_chars", "page", "summarize",
+        "around_message_id", "window", "budget_chars", "page", "expand", "summarize",
     }  # fmt: skip
 
 
@@ -135,15 +135,16 @@ async def test_help_of_a_model(
     stored: StoredHistory, database: Database, clock: SteadyClock, context: ToolContext
 ) -> None:
     await stored.session(["the boat", "noted"])
-    model = ScriptedModel(says("They took the boat."))
-    research = SummarizedRecall(Recall(database, clock), Transcripts(database), model, "small", clock)
+    model = ScriptedModel(says('["boat"]'), says("They took the boat."))
+    research = ExpandedRecall(Recall(database, clock), Transcripts(database), model, "small", clock)
     tool = session_search(research)
-    found = json.loads(await tool.run({"query": "boat", "summarize": True}, context))
+    found = json.loads(await tool.run({"query": "ferry", "expand": True, "summarize": True}, context))
     assert [one["summary"] for one in found["sessions"]] == ["They took the boat."]
+    assert "“boat”" in found["note"]
     plain = json.loads(await tool.run({"query": "boat"}, context))
     assert "summary" not in plain["sessions"][0]
-    assert len(model.requests) == 1
-    assert tool.patience_s > SUMMARIES_S
+    assert len(model.requests) == 2
+    assert tool.patience_s > EXPANSION_S + SUMMARIES_S
 
 
 async def test_the_wrong_person_and_the_models_own_window(

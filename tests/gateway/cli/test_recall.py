@@ -84,9 +84,10 @@ def test_a_time_that_is_none_is_wrong_usage(home: Path) -> None:
 
 def test_without_a_model_what_is_found_is_shown_as_it_stands(home: Path) -> None:
     imported(home, LINES)
-    out = good(home, "recall", "ferry", "--summary")
+    out = good(home, "recall", "ferry", "--summary", "--expand")
     assert "eat soup" in out
     assert "No summary could be made: Set ANTHROPIC_API_KEY" in out
+    assert "The question could not be expanded; it was searched as it stands. Set ANTHROPIC_API_KEY" in out
     stream = good(home, "recall", "-", "--summary", stdin="ferry\nzeppelin\n")
     ferry, zeppelin = (json.loads(line) for line in stream.splitlines())
     assert ferry["sessions"]
@@ -105,14 +106,17 @@ def test_pages(home: Path) -> None:
 
 async def test_with_a_model_summaries_stand_below_their_rows(home: Path) -> None:
     def brain(body: dict[str, Any]) -> str:
+        if "JSON list" in body["system"][0]["text"]:
+            return '["soup on board"]'
         return "They settled on noon." if "at noon" in body["messages"][0]["content"][0]["text"] else "They ate soup."
 
     imported(home, LINES)
     async with MessagesApi(brain) as api:
         options = {"ANTHROPIC_BASE_URL": api.url, "ANTHROPIC_API_KEY": "k"}
-        asked = ("recall", "When does the ferry leave?", "--summary")
+        asked = ("recall", "When does the ferry leave?", "--summary", "--expand")
         done = await asyncio.to_thread(mneme, home, *asked, **options)
         assert (done.returncode, done.stderr) == (0, "")
+        assert "I also searched for “soup on board”." in done.stdout
         rows = done.stdout.splitlines()
         noon, settled = (next(n for n, row in enumerate(rows) if word in row) for word in ("at noon", "They settled"))
         assert settled > noon

@@ -151,6 +151,8 @@ async def test_switches_stand_before_or_behind_the_words(home: Path) -> None:
             assert "needs a model" in reply.text, line
             assert plain.text.splitlines()[0].partition(" ·")[0] in reply.text
             assert button(reply.answer, "More").command.arguments == "--summary page:2 ferry leaves"
+        both = await harness.say("/recall --expand ferry leaves --summary")
+        assert button(both.answer, "More").command.arguments == "--expand --summary page:2 ferry leaves"
         for line in ('"--summary" ferry', "ferry --summary leaves", "ferry--summary"):
             assert "needs a model" not in (await harness.say(f"/recall {line}")).text, line
 
@@ -175,7 +177,8 @@ async def test_help_explains_every_filter(home: Path) -> None:
         assert lines[0] == "`/recall [query]`: Find what was said, in your own words."
         assert "- `from:` who said it: a name, me, or you for the assistant" in lines
         assert "- `role:` said by people, by the assistant, or results of tools (user, assistant, tool)" in lines
-        assert lines[-1].startswith("- `--summary`: what was discussed")
+        assert lines[-2].startswith("- `--summary`: what was discussed")
+        assert lines[-1].startswith("- `--expand`: also search")
         assert "`/recall [query]`: Find" in (await harness.say("/help")).text
 
 

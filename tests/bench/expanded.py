@@ -1,0 +1,47 @@
+"""The recall benchmark with one call of the helper model a question; the environment and the settings name it.
+
+Run it as ``run.py DATA --plugin tests/bench/expanded.py:Expanded``, beside ``locomo.py:Mneme``, which asks no model.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from config.settings import Settings
+from core.search.expansion import ExpandedRecall
+from core.store.query import SearchQuery, SearchResults
+from core.store.sessions import Transcripts
+from core.store.sqlite.database import Database
+from gateway.services import client
+from tests.bench.locomo import LIMIT, SCOPE, SESSIONS, Mneme
+from tests.fixtures.clock import SteadyClock
+
+
+class Expanded(Mneme):
+    """Every question is one call; the two that the harness asks about a text are one."""
+
+    name = "mneme, expanded"
+
+    async def _index(self, sessions: Sequence[Mapping[str, Any]]) -> None:
+        await super()._index(sessions)
+        settings, clock = Settings.load(), SteadyClock()
+        model = client(settings, clock)
+        if model is None:
+            raise SystemExit("Set ANTHROPIC_API_KEY, or ANTHROPIC_BASE_URL: this measures what a model adds.")
+        self._stack.push_async_callback(model.close)
+        path = Path(self._folder.name) / "state.db"
+        database = await self._stack.enter_async_context(Database.open(path))
+        self._research = ExpandedRecall(self._recall, Transcripts(database), model, settings.model.helper, clock)
+
+    def _ask(self, text: str, count: int) -> SearchResults:
+        if self._last is None or self._last[0] != text:
+            query = SearchQuery(scopes=frozenset({SCOPE}), text=text, limit=SESSIONS, messages=LIMIT, is_expanded=True)
+            self._last = (text, count, self._runner.run(self._research.recall(query)))
+        findings = self._last[2]
+        return replace(findings, messages=findings.messages[:count])
