@@ -73,12 +73,10 @@ class Delivery:
         self._clock = clock
         self._replies = replies
         self._called = asyncio.Event()
-        self._busy: set[str] = set()
-        """Addresses to which something of the outbox is being delivered, and keys of notices."""
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         """The lock of each address that something is being delivered to, and of those that wait for it."""
-        self._left: dict[str, Address] = {}
-        """By key what is left to `run`, which is called whenever something else has been sent to that address."""
+        self._left: set[str] = set()
+        """Keys of what is left to `run`, which is called whenever something else has been sent."""
         self._records: WeakValueDictionary[str, _Record] = WeakValueDictionary()
         """By key of what is being delivered: what was posted is stored as the delivery ends, at the latest."""
         self._unwritten: deque[Write] = deque()
@@ -123,8 +121,8 @@ class Delivery:
         async with self._locks.setdefault(outbox_item.address.key, asyncio.Lock()):
             if not await self._is_behind(outbox_item):
                 is_sent = await self._send(outbox_item, reply, answer)
-                self._left.pop(outbox_item.key, None)
-                if outbox_item.address in self._left.values():
+                self._left.discard(outbox_item.key)
+                if self._left:
                     self.wake()
                 return is_sent
         await self._leave(outbox_item, reply, answer)
@@ -207,7 +205,7 @@ class Delivery:
 
     async def _leave(self, outbox_item: OutboxItem, reply: Reply, answer: Answer) -> None:
         """`run` may take an answer only once its reply has ended and all its messages are recorded."""
-        self._left[outbox_item.key] = outbox_item.address
+        self._left.add(outbox_item.key)
         try:
             with contained():
                 await reply.abandon()
@@ -235,32 +233,23 @@ class Delivery:
             self.wake()
 
     async def _start_due(self, tasks: asyncio.TaskGroup) -> None:
-        # An item that fails while the outbox is read may still look due in what was read.
-        busy = frozenset(self._busy)
         for outbox_item in await self.outbox.due(self._clock.now(), tuple(self._replies)):
-            place = outbox_item.key if outbox_item.kind == "notice" else outbox_item.address.key
-            if place not in busy:
-                self._busy.add(place)
-                tasks.create_task(self._deliver_due(outbox_item, place), name=f"delivery {outbox_item.key}")
-
-    async def _deliver_due(self, outbox_item: OutboxItem, place: str) -> None:
-        try:
+            # What is claimed is due no more, and nothing behind it is.
             await self.outbox.claim(outbox_item.key)
-            assert outbox_item.answer is not None, "what is due has content"
-            try:
-                with contained(outbox_item.attempts):
-                    reply_to = self._replies[outbox_item.address.platform]
-                    reply = reply_to(outbox_item.address, outbox_item.reply_to)
-                    self.begin(outbox_item, reply)
-            except DeliveryError as error:
-                await self.fail(outbox_item, error)
-            else:
-                await self.deliver(outbox_item, reply, outbox_item.answer)
-            self.wake()
-        except StoreError as error:
-            self._log.error("an item cannot be claimed", key=outbox_item.key, error=str(error))
-        finally:
-            self._busy.discard(place)
+            tasks.create_task(self._deliver_due(outbox_item), name=f"delivery {outbox_item.key}")
+
+    async def _deliver_due(self, outbox_item: OutboxItem) -> None:
+        assert outbox_item.answer is not None, "what is due has content"
+        try:
+            with contained(outbox_item.attempts):
+                reply_to = self._replies[outbox_item.address.platform]
+                reply = reply_to(outbox_item.address, outbox_item.reply_to)
+                self.begin(outbox_item, reply)
+        except DeliveryError as error:
+            await self.fail(outbox_item, error)
+        else:
+            await self.deliver(outbox_item, reply, outbox_item.answer)
+        self.wake()
 
     async def _rest_s(self) -> float:
         next_at = await self.outbox.next_at(tuple(self._replies))
