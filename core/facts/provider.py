@@ -52,12 +52,7 @@ class FactsProvider(MemoryProvider):
     name = "facts"
 
     def __init__(
-        self,
-        facts: Facts,
-        knowledge: KnownFacts,
-        reader: FactReader,
-        evidence: EvidenceSearch,
-        review: Review,
+        self, facts: Facts, knowledge: KnownFacts, reader: FactReader, evidence: EvidenceSearch, review: Review
     ) -> None:
         self._facts = facts
         self._knowledge = knowledge

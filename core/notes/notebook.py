@@ -26,7 +26,7 @@ from core.types import Account, ErasureEpoch, Scope, Session
 NEARLY_FULL = 0.8
 """From this part of the limit on the answer asks to shorten."""
 
-_NOBODY = Author(origin="typed")
+TYPED = Author(origin="typed")
 Keep = Callable[[PendingNote, ErasureEpoch | None], Awaitable[str]]
 """Keeps what waited and is no note: a fact, a reminder; a sentence on it."""
 Held = dict[Scope, list[str]]
@@ -131,11 +131,10 @@ class Notebook:
         scopes: frozenset[Scope],
         target: str,
         operations: Sequence[Operation],
-        author: Author | None = None,
+        author: Author = TYPED,
     ) -> str:
         """Does all of `operations` in order or none; only the final size must fit. What the author has not typed waits
         for a yes. Returns what was done, with the live state; raises Refused with what to do."""
-        author = author or _NOBODY
         if author.origin != "typed":
             longest = max((len(one.content) for one in operations), default=0)
             if longest > self._limits[target]:
@@ -182,12 +181,10 @@ class Notebook:
         undone = [f"Undone: change {change.undoes}." for change in made[:1] if change.undoes is not None]
         return " ".join([*undone, *said, await self._state(scopes, made[0].target)])
 
-    async def undo(
-        self, change: NoteChange, scope: Scope, scopes: frozenset[Scope], author: Author | None = None
-    ) -> str:
+    async def undo(self, change: NoteChange, scope: Scope, scopes: frozenset[Scope], author: Author = TYPED) -> str:
         """Raises Refused when what the change wrote is not there any more."""
         scopes = scopes | {change.scope}
-        said = await self._write(scope, scopes, change.target, lambda edit: edit.undo(change), author or _NOBODY)
+        said = await self._write(scope, scopes, change.target, lambda edit: edit.undo(change), author)
         return f"Undone: change {change.id}. {said}"
 
     async def history(self, scopes: frozenset[Scope], limit: int = 20, offset: int = 0) -> list[NoteChange]:
