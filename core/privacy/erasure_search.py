@@ -1,7 +1,6 @@
 """Finds what an erasure takes: the messages of a query, and every row that repeats them. Only reads.
 
-Messages are found as recall finds them, copies by the words asked for and by longer stretches of what was said. In a
-room only the owner reaches beyond their own words.
+Messages are found as recall finds them, copies by the words and by stretches of what was said.
 """
 
 from __future__ import annotations
@@ -29,9 +28,8 @@ _SAYING = "all anything ever everything mention mentioned said say talk talked t
 
 
 def find(connection: Connection, found: ErasureList, query: SearchQuery) -> Quoting:
-    """Fills a list with what a query finds (its filters taken out of the text), `shown` with messages oldest first;
-    gives what recognises repetitions. Of a list that was shown, only messages that were there then. Raises Refused
-    while the text indexes are being rebuilt, and where there are only words that every text has."""
+    """Fills a list with what a query finds, of one that was shown with messages that were there then; gives what
+    recognises repetitions. Raises Refused while indexes are rebuilt, and for words that every text has."""
     if is_stale(connection):
         raise Refused("The search index is being built anew, so something could be overlooked. Try again soon.")
     request = found.request
@@ -85,9 +83,8 @@ def _find_unanswered(connection: Connection, found: ErasureList, words: Quoting)
         inbound = load_inbound(row["inbound"])
         arguments = inbound.command.arguments if inbound.command else None
         names = [one.name for one in inbound.attachments]
-        is_own, is_message = inbound.sender.id == request.account.user_id, row["message_id"] in known
-        may_go = is_own or not request.is_limited
-        if is_message or (may_go and words.has_words(inbound.text, arguments, *names)):
+        is_message, is_own = row["message_id"] in known, inbound.sender.id == request.account.user_id
+        if is_message or ((is_own or not request.is_limited) and words.has_words(inbound.text, arguments, *names)):
             found.ids["inbox"].append(row["id"])
             if not is_message and inbound.command is None:
                 who = inbound.sender.name
@@ -115,7 +112,8 @@ class _CopySearch:
         for row_id, message_id, at, *columns in self._connection.execute(erasure.COPIES[kind][0], found.values):
             texts = [text for text in columns if text]
             is_made_of_it = message_id in self._made_from or row_id in made_of_it
-            has_files = kind == "outbox" and erasure.HAS_FILES in texts[0]
+            # Exports are made again rather than looked through.
+            has_files = kind == "outbox" and '"files":[{' in texts[0]
             if not (is_made_of_it or has_files or self._is_meant(*texts, by_words=kind == "updates")):
                 continue
             found.ids[kind].append(row_id)

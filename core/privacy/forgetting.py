@@ -1,7 +1,6 @@
 """/forget from the question to the receipt: finds what is meant and, after a yes, erases it with all its copies.
 
-Rows are erased by `core/store/erasure.py`, bytes by `core/store/sqlite/erase_bytes.py`; here are the order of the work,
-the notes, the files beside state.db, and the other holders of copies. An unfinished list is resumed after a crash.
+Rows are erased by `core/store/erasure.py`, bytes by `erase_bytes.py`; an unfinished list is resumed after a crash.
 """
 
 from __future__ import annotations
@@ -49,8 +48,7 @@ _ENTRY = re.compile(r"(?m)^(?=\n# )")
 _TERMINAL = Scope.account("terminal", "local")
 
 ForgetCopies = Callable[[Sequence[int], Sequence[int]], Awaitable[Sequence[str]]]
-"""Asks the memory services that were told of messages and changes of notes, by their ids, to erase them; the names of
-those. Called again after a crash."""
+"""Asks the memory services that were told of messages and changes of notes, by id, to erase them; their names."""
 
 
 class Forgetting:
@@ -150,7 +148,7 @@ class Forgetting:
     async def _erase_elsewhere(self, found: ErasureList) -> None:
         """Finds it again and erases all of it outside of state.db."""
         words = await self._find(found) if found.text else Quoting(())
-        stuck, left = [], []
+        stuck = []
         for scope, target, entry in [note async for note in self._notes(found, words)]:
             found.notes.add(entry)
             removal = [Operation(action="remove", old_text=entry)]
@@ -160,13 +158,11 @@ class Forgetting:
                 stuck.append(FILES[target])
         if self._forget_copies is not None:
             messages = [*found.ids["messages"], *found.ids["repeats"]]
-            if asked := await self._forget_copies(messages, found.ids["note_changes"]):
-                left.append(_told(asked))
+            found.asked = tuple(await self._forget_copies(messages, found.ids["note_changes"]))
         quoting = words.over([*found.texts, *found.notes])
         stuck += await asyncio.to_thread(self._files.erase, found.request.scopes, quoting)
         # Waiting for a file that nobody can write would hold up every answer here for ever.
-        left += [f"`{name}` cannot be written, so some of it still stands there." for name in dict.fromkeys(stuck)]
-        found.pending = tuple(left)
+        found.stuck = tuple(dict.fromkeys(stuck))
 
     async def _notes(self, found: ErasureList, words: Quoting) -> AsyncIterator[tuple[Scope, str, str]]:
         """Scope, target and text of the notes that are on the list or have the words."""
@@ -177,14 +173,8 @@ class Forgetting:
                         yield scope, target, entry
 
 
-def _told(asked: Sequence[str]) -> str:
-    were, are = ("was", "is") if len(asked) == 1 else ("were", "are")
-    told = f"{' and '.join(asked)} {were} told of it and {are} being asked to erase it"
-    return f"{told}; when that cannot be done, the owner hears of it."
-
-
 class HomeFiles:
-    """What was typed in the terminal, and the log: files beside state.db and the notes with words of people."""
+    """What was typed in the terminal, and the log."""
 
     def __init__(self, home: Path) -> None:
         self._home = home

@@ -1,6 +1,4 @@
-"""The erasure epoch in which work began to read, handed along with what was read: what is written with it after a later
-erasure in its scopes (or unlinking of accounts) is refused, since it may repeat what was erased.
-"""
+"""The erasure epoch in which work began to read: what is written with it after a later one is refused."""
 
 from __future__ import annotations
 

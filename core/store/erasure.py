@@ -1,7 +1,6 @@
 """What an erasure takes out of state.db: its list, the rows that may repeat what was said, and how each is erased.
 
-Which rows do repeat it is decided in `core/privacy`. What was asked for is stored until it is done: it is looked for
-again after the yes, and after a crash by the next process.
+Which rows do repeat it is decided in `core/privacy`, again after the yes, and after a crash by the next process.
 """
 
 from __future__ import annotations
@@ -67,7 +66,8 @@ class ErasureList:
     message id when it was `shown`; `counts` by the name that a person knows, `derived` is how much repeats it. `ids` by
     kind: "messages" were looked for (only these are stored), "repeats" are messages that repeat them, "asked" the
     command and its answer, "inbox" entries without an answer; the kinds of `COPIES`. `texts`: of the messages; `notes`:
-    entries of the files. Once erased: `pending` says what others still have; `is_clean`: no byte of it is left."""
+    entries of the files. Once erased: `asked` are memory services, `stuck` files that cannot be written; `is_clean`: no
+    byte is left."""
 
     request: ErasureRequest
     text: str = ""
@@ -81,7 +81,8 @@ class ErasureList:
     texts: list[str] = field(default_factory=list)
     notes: set[str] = field(default_factory=set)
     shown: list[ErasureItem] = field(default_factory=list)
-    pending: tuple[str, ...] = ()
+    asked: tuple[str, ...] = ()
+    stuck: tuple[str, ...] = ()
     is_clean: bool = False
 
     @property
@@ -172,9 +173,6 @@ COPIES: Mapping[str, tuple[str, str]] = {
 erases `:ids` of them, by kind. Messages that repeat others are in `CONVERSATION`."""
 _UNNAMED = tuple(COPIES.keys() - {"facts", "jobs", "sources"})
 """What a person sees as one number."""
-
-HAS_FILES = '"files":[{'
-"""Stands in what leaves with files: exports, which are made again rather than looked through."""
 
 CONVERSATION = f"""
 SELECT id, session_id, role, kind, text, blocks, tools, sender_id FROM messages

@@ -72,8 +72,13 @@ def receipt_text(receipt: ErasureList) -> str:
     parts = [texts.forgettable(receipt.counts.items())] if receipt.counts else []
     if receipt.derived:
         parts.append(f"{texts.counted(receipt.derived, 'thing')} that repeated it")
-    erased = texts.ERASED if receipt.is_clean else texts.NOT_YET_ERASED
-    return " ".join([f"Forgotten: {', with '.join(parts)}.", erased, *receipt.pending, texts.LEFT_TO_YOU])
+    said = [f"Forgotten: {', with '.join(parts)}.", texts.ERASED if receipt.is_clean else texts.NOT_YET_ERASED]
+    if asked := receipt.asked:
+        were, are = ("was", "is") if len(asked) == 1 else ("were", "are")
+        told = f"{' and '.join(asked)} {were} told of it and {are} being asked to erase it"
+        said.append(f"{told}; when that cannot be done, the owner hears of it.")
+    said += [f"`{name}` cannot be written, so some of it still stands there." for name in receipt.stuck]
+    return " ".join([*said, texts.LEFT_TO_YOU])
 
 
 def _line(trace: ErasureItem, zone: tzinfo) -> str:

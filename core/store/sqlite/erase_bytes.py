@@ -1,8 +1,7 @@
 """Gets what was erased out of the bytes of state.db and its log: merges the text indexes and writes the log back.
 
-A deletion leaves the words in older segments of an index until these are merged; freed pages are overwritten by SQLite
-(`PRAGMA secure_delete = ON`). Done in small steps, so that no writer waits long. A program that reads an old state
-keeps the bytes until it is done.
+Words stay in older segments of an index until these are merged, in small steps, so that no writer waits long. Freed
+pages are overwritten by SQLite (`PRAGMA secure_delete = ON`). A program that reads an old state keeps the bytes.
 """
 
 from __future__ import annotations
