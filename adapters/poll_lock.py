@@ -6,6 +6,7 @@ cannot be written) nothing is locked, and the platform's own refusal has to do.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
 import tempfile
@@ -20,6 +21,9 @@ if sys.platform != "win32":
     import fcntl
 
 NAME_DIGITS = 16
+PATIENCE_S = 10.0
+"""A process that was asked to end takes up to eight seconds."""
+LOOK_S = 0.25
 
 _log = structlog.get_logger(__name__)
 
@@ -33,8 +37,9 @@ class PollLock:
         self._name = f"{platform}-{digits}.lock"
         self._descriptor: int | None = None
 
-    def acquire(self) -> None:
-        """Once is enough; again does nothing. Raises ConfigError, naming the process that holds the lock."""
+    async def acquire(self) -> None:
+        """Once is enough; again does nothing. Waits for a process that is ending; raises ConfigError, naming the
+        process that holds the lock."""
         if self._descriptor is not None or sys.platform == "win32":
             return
         folder = Path(tempfile.gettempdir()) / f"mneme-{os.getuid()}"
@@ -43,7 +48,7 @@ class PollLock:
             if folder.stat().st_uid != os.getuid():
                 raise PermissionError(f"{folder} belongs to somebody else")
             self._descriptor = os.open(folder / self._name, os.O_RDWR | os.O_CREAT, 0o600)
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            await self._lock()
             os.ftruncate(self._descriptor, 0)
             os.write(self._descriptor, str(os.getpid()).encode())
         except BlockingIOError as error:
@@ -56,6 +61,17 @@ class PollLock:
             ) from error
         except OSError as error:
             _log.warning("no lock for the token", platform=self._platform, error=str(error))
+
+    async def _lock(self) -> None:
+        assert self._descriptor is not None
+        give_up_at = asyncio.get_running_loop().time() + PATIENCE_S
+        while True:
+            try:
+                return fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if asyncio.get_running_loop().time() > give_up_at:
+                    raise
+            await asyncio.sleep(LOOK_S)
 
     def release(self) -> None:
         if self._descriptor is not None:

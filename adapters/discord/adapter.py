@@ -100,7 +100,7 @@ class Discord:
         """Raises ConfigError when the token or an address is refused, or another process has the token. Discord out of
         reach is no reason to fail: `listen` waits."""
         redirect(self._api_url, self._gateway_url)
-        self._lock.acquire()
+        await self._lock.acquire()
         try:
             await self._ready()
         except DeliveryError as error:

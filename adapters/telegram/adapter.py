@@ -124,7 +124,7 @@ class Telegram:
             raise ConfigError("telegram: the token is empty. Set TELEGRAM_BOT_TOKEN to the one from @BotFather.") from (
                 error
             )
-        self._lock.acquire()
+        await self._lock.acquire()
         await self._request.initialize()
         try:
             await self._get_me()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import subprocess
@@ -12,14 +13,15 @@ from pathlib import Path
 
 import pytest
 
+from adapters import poll_lock
 from adapters.poll_lock import PollLock
 from core.errors import ConfigError
 
 HOLDER = """
-import sys, time
+import asyncio, time
 from adapters.poll_lock import PollLock
 lock = PollLock("telegram", "http://here", "1:secret")
-lock.acquire()
+asyncio.run(lock.acquire())
 print("held", flush=True)
 time.sleep(60)
 """
@@ -38,23 +40,34 @@ def lock(server: str = "http://here", token: str = "1:secret") -> PollLock:
     return PollLock("telegram", server, token)
 
 
-def test_a_second_process_is_told_which_one_polls_until_it_is_killed() -> None:
+def test_a_second_process_is_told_which_one_polls_until_it_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(poll_lock, "PATIENCE_S", 0.0)
     mine = lock()
     with subprocess.Popen([sys.executable, "-c", HOLDER], stdout=subprocess.PIPE, text=True) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == "held\n"
         with pytest.raises(ConfigError, match=f"process {holder.pid} .* same bot token. Stop that process"):
-            mine.acquire()
+            asyncio.run(mine.acquire())
         holder.send_signal(signal.SIGKILL)
-    mine.acquire()
+    asyncio.run(mine.acquire())
     mine.release()
+
+
+def test_a_process_that_is_ending_is_waited_for() -> None:
+    ending = HOLDER.replace("60", "0.3")
+    with subprocess.Popen([sys.executable, "-c", ending], stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+        mine = lock()
+        asyncio.run(mine.acquire())
+        mine.release()
 
 
 def test_one_process_may_poll_one_time_after_the_other() -> None:
     for _ in range(2):
         one = lock()
-        one.acquire()
-        one.acquire()
+        asyncio.run(one.acquire())
+        asyncio.run(one.acquire())
         one.release()
         one.release()
 
@@ -62,7 +75,7 @@ def test_one_process_may_poll_one_time_after_the_other() -> None:
 def test_another_bot_and_another_server_are_none_of_its_business(own_folder: Path) -> None:
     locks = [lock(), lock(token="2:other"), lock(server="http://there")]
     for one in locks:
-        one.acquire()
+        asyncio.run(one.acquire())
     files = [*own_folder.glob("*/*")]
     assert len(files) == 3
     assert all("secret" not in file.name + file.read_text() for file in files)
@@ -74,12 +87,12 @@ def test_another_bot_and_another_server_are_none_of_its_business(own_folder: Pat
 @pytest.mark.skipif(os.getuid() == 0, reason="root may write everywhere")
 def test_a_folder_that_cannot_be_written_is_no_reason_to_stay_away(own_folder: Path) -> None:
     own_folder.chmod(0o500)
-    lock().acquire()
+    asyncio.run(lock().acquire())
 
 
 def test_a_file_in_the_place_of_the_folder_is_no_reason_to_stay_away(own_folder: Path) -> None:
     (own_folder / f"mneme-{os.getuid()}").write_text("")
-    lock().acquire()
+    asyncio.run(lock().acquire())
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root may give folders away")
@@ -88,6 +101,6 @@ def test_nothing_is_written_into_the_folder_of_somebody_else(own_folder: Path) -
     folder.mkdir(mode=0o777)
     os.chown(folder, 12345, 12345)
     one = lock()
-    one.acquire()
+    asyncio.run(one.acquire())
     assert [*folder.iterdir()] == []
     one.release()

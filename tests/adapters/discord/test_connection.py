@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from adapters import poll_lock
 from adapters.discord.adapter import Discord, check_discord
 from core.errors import ConfigError, DeliveryError
 from core.ports import Reply
@@ -322,7 +323,8 @@ async def test_what_is_wrong_is_named_in_the_same_words_everywhere(inbox: Inbox,
         await check_discord(TOKEN, api_url, has_message_content=False)
 
 
-async def test_one_process_listens_with_a_token(api: DiscordApi, inbox: Inbox) -> None:
+async def test_one_process_listens_with_a_token(api: DiscordApi, inbox: Inbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(poll_lock, "PATIENCE_S", 0.0)
     first, second = make(api, inbox), make(api, inbox)
     await first.open()
     with pytest.raises(ConfigError, match="uses the same bot token"):

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from adapters import poll_lock
 from adapters.telegram.adapter import Telegram, check_telegram
 from core.errors import ConfigError, DeliveryError, StoreError
 from core.ports import Reply
@@ -452,7 +453,10 @@ async def test_a_server_that_comes_late(api: BotApi, house: House) -> None:
         await api.wait_for(lambda: api.messages(42))
 
 
-async def test_a_second_poller_on_this_machine_is_told_so_and_takes_nothing(api: BotApi, house: House) -> None:
+async def test_a_second_poller_on_this_machine_is_told_so_and_takes_nothing(
+    api: BotApi, house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(poll_lock, "PATIENCE_S", 0.0)
     async with house.running():
         second = house.adapter()
         with pytest.raises(ConfigError, match=f"process {os.getpid()} on this machine uses the same bot token"):
