@@ -28,96 +28,96 @@ def read(text: str, now: datetime, zone: ZoneInfo) -> Period | None:
     typed = text.replace(",", " ").split(maxsplit=WORDS)
     if not typed or len(typed) > WORDS:
         return None
-    phrase = Phrase(typed)
+    reader = _Reader(typed, now.astimezone(zone).date(), zone)
     try:
-        wall = _Reader(phrase, now.astimezone(zone).date(), zone).period()
-        return (existing(wall[0], zone), existing(wall[1], zone)) if wall and phrase.is_done else None
+        wall = reader.period()
+        return (existing(wall[0], zone), existing(wall[1], zone)) if wall and reader.is_done else None
     except (OverflowError, ValueError):
         # Before the year 1, or behind the year 9999.
         return None
 
 
-class _Reader:
-    def __init__(self, phrase: Phrase, today: date, zone: ZoneInfo) -> None:
-        self.phrase = phrase
+class _Reader(Phrase):
+    def __init__(self, typed: list[str], today: date, zone: ZoneInfo) -> None:
+        super().__init__(typed)
         self.today = today
         self.zone = zone
 
     def period(self) -> Period | None:
         """The first reading that fits what comes next."""
-        self.phrase.take(*_LEADS)
-        start = self.phrase.at
+        self.take(*_LEADS)
+        start = self.at
         for reading in (self.near, self.running, self.ago, self.numbers, self.named):
             found = reading()
             if found is not None:
                 return found
-            self.phrase.at = start
+            self.at = start
         return None
 
     def near(self) -> Period | None:
-        if self.phrase.take("last night"):
+        if self.take("last night"):
             return _days(self.today - _DAY)
-        if self.phrase.take("this morning", "this afternoon", "this evening"):
+        if self.take("this morning", "this afternoon", "this evening"):
             return _days(self.today)
-        ahead = self.phrase.look_up("days")
+        ahead = self.look_up("days")
         return None if ahead is None else _days(self.today + ahead * _DAY)
 
     def running(self) -> Period | None:
         """``this week``, ``last month``, ``the past 3 days``, ``last friday``, ``last may``."""
-        lead = self.phrase.take("this", "last", "past", "previous")
+        lead = self.take("this", "last", "past", "previous")
         if lead is None:
             return None
         is_this = lead == "this"
-        if self.phrase.take("weekend"):
+        if self.take("weekend"):
             return _days(self.today - (self.today.weekday() - 5 + 7 * (not is_this)) * _DAY, 2)
         if unit := self.unit():
             return self.calendar(unit, 0 if is_this else 1)
         if amount := self.amount():
             return self.calendar(*amount)[0], self.calendar("day", 0)[1]
-        if (weekday := self.phrase.weekday()) is not None:
+        if (weekday := self.weekday()) is not None:
             back = (self.today.weekday() - weekday) % 7
             return _days(self.today - (back if is_this or back else 7) * _DAY)
-        month = self.phrase.look_up("months")
+        month = self.look_up("months")
         return None if month is None else _months(self.today.year - (month >= self.today.month + is_this), month)
 
     def ago(self) -> Period | None:
         """``3 days ago``: that day; ``2 weeks ago``, ``a month ago``: that week, that month."""
         amount = self.amount()
-        return self.calendar(*amount) if amount is not None and self.phrase.take("ago") else None
+        return self.calendar(*amount) if amount is not None and self.take("ago") else None
 
     def numbers(self) -> Period | None:
         """``2026-05-01``, ``2026-05-01T10:30`` (that minute), ``2026-05``, ``2026``, ``1.5.2026``, ``1.5.``."""
-        if moment := self.phrase.instant():
+        if moment := self.instant():
             wall = moment if moment.tzinfo is None else moment.astimezone(self.zone).replace(tzinfo=None, fold=0)
             return wall, wall + timedelta(minutes=1)
-        if found := self.phrase.number_date():
+        if found := self.number_date():
             return self.dated(found.year, found.month, found.day)
-        if match := self.phrase.match(_MONTH):
+        if match := self.match(_MONTH):
             return _months(int(match[1]), int(match[2])) if 1 <= int(match[2]) <= 12 else None
-        year = self.phrase.year()
+        year = self.year()
         return None if year is None else _months(year, 1, 12)
 
     def named(self) -> Period | None:
         """``3 May``, ``May 3rd 2025``, ``friday``, ``friday 3 may``; ``May``, ``May 2025``."""
-        weekday = self.phrase.weekday()
-        if weekday is not None and self.phrase.is_done:
+        weekday = self.weekday()
+        if weekday is not None and self.is_done:
             return _days(self.today - (self.today.weekday() - weekday) % 7 * _DAY)
-        if found := self.phrase.month_day():
-            return self.dated(self.phrase.year(), *found)
-        month = self.phrase.look_up("months") if weekday is None else None
+        if found := self.month_day():
+            return self.dated(self.year(), *found)
+        month = self.look_up("months") if weekday is None else None
         if month is None:
             return None
-        return _months(self.phrase.year() or self.today.year - (month > self.today.month), month)
+        return _months(self.year() or self.today.year - (month > self.today.month), month)
 
     def amount(self) -> tuple[str, int] | None:
         """Unit and number of ``3 days``, ``a couple of weeks``, ``few months``."""
-        count = 3 if self.phrase.take("few", "a few") else self.phrase.number()
+        count = 3 if self.take("few", "a few") else self.number()
         unit = self.unit() if count is not None else None
         return None if count is None or unit is None else (unit, count)
 
     def unit(self) -> str | None:
-        unit = self.phrase.peek().removesuffix("s")
-        self.phrase.at += unit in _UNITS
+        unit = self.peek().removesuffix("s")
+        self.at += unit in _UNITS
         return unit if unit in _UNITS else None
 
     def calendar(self, unit: str, back: int) -> Period:

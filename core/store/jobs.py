@@ -69,13 +69,18 @@ UPDATE jobs SET next_at = :next_at,
     ended_at = CASE WHEN :next_at IS NULL AND cron IS NULL AND every_s IS NULL THEN :now END
 WHERE id = :id AND ended_at IS NULL
 """
-SCOPE_SPOKEN = """
-SELECT scopes.key FROM sessions JOIN scopes ON scopes.id = sessions.scope_id
-WHERE sessions.address_id = :address AND sessions.end_reason IS NOT 'import'
-ORDER BY sessions.ended_at IS NULL DESC, sessions.id DESC LIMIT 1
+SCOPE_OF_TARGET = """
+SELECT COALESCE(
+    (
+        SELECT scopes.key FROM sessions JOIN scopes ON scopes.id = sessions.scope_id
+        WHERE sessions.address_id = :address AND sessions.end_reason IS NOT 'import'
+        ORDER BY sessions.ended_at IS NULL DESC, sessions.id DESC LIMIT 1
+    ),
+    (SELECT scope_key FROM rooms WHERE key = :room)
+) AS key
 """
-SCOPE_MOVED = "SELECT scope_key AS key FROM rooms WHERE key = :room"
-"""A room that has moved keeps its scope, also before anybody has spoken at its new id."""
+"""That of its open session, or of the last one; imported ones say nothing, their scope was chosen by whoever imported.
+A room that has moved keeps its scope, also before anybody has spoken at its new id."""
 
 
 class Jobs:
@@ -131,8 +136,7 @@ class Jobs:
         await self._database.execute(REMOVE, {"id": job_id, "at": at})
 
     async def check(self, job: Job) -> None:
-        """Raises Refused when the scope of a job is not, or no longer, its target's: what is due would be said to
-        others."""
+        """Raises Refused when the scope of a job is not, or no longer, its target's."""
         await self._database.read(lambda connection: _check(connection, job.target, job.scope))
 
     async def finish(self, job_id: int, now: datetime, next_at: datetime | None) -> None:
@@ -142,15 +146,11 @@ class Jobs:
 
 
 def _check(connection: Connection, target: Address, scope: Scope) -> None:
-    """The scope of a target is that of its open session, or of the last one. Imported ones say nothing about it: their
-    scope was chosen by whoever imported."""
     values = {"address": rows.find_address(connection, target), "room": Scope.room(target.platform, target.chat_id)}
-    row = connection.execute(SCOPE_SPOKEN, values).fetchone() or connection.execute(SCOPE_MOVED, values).fetchone()
-    if row is not None:
-        actual = str(row["key"])
-    elif target.platform in ("cron", "terminal"):
+    actual = connection.execute(SCOPE_OF_TARGET, values).fetchone()["key"]
+    if actual is None and target.platform in ("cron", "terminal"):
         actual = LOCAL.key
-    else:
+    if actual is None:
         raise Refused(f"Nobody has spoken with me at {target.key} yet, so nothing can be planned for it.")
     if actual != rows.clean(scope.key):
         raise Refused(f"What is planned here cannot be delivered at {target.key}: others would see it there.")
