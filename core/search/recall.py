@@ -109,11 +109,8 @@ class Recall:
             return None
 
     async def _repair(self) -> None:
-        is_stale, is_behind = await self._database.read(
-            lambda connection: (
-                text_index.is_stale(connection),
-                chunk_index.is_behind(connection, text_index.TAIL_MESSAGES),
-            )
+        is_stale, is_behind, _ = await self._database.read(
+            lambda connection: _due(connection, text_index.TAIL_MESSAGES)
         )
         if not is_stale and not is_behind and await self.verify():
             await self._database.write(index_maintenance.flag)
@@ -126,13 +123,7 @@ class Recall:
 
     async def tend(self) -> bool:
         """One small step of upkeep (rebuild, take in new messages, merge); True while there is more to do."""
-        is_stale, is_behind, latest = await self._database.read(
-            lambda connection: (
-                text_index.is_stale(connection),
-                chunk_index.is_behind(connection),
-                chunk_index.latest(connection),
-            )
-        )
+        is_stale, is_behind, latest = await self._database.read(_due)
         if not await self._database.has_room(0):
             return False
         if is_stale or is_behind:
@@ -172,6 +163,11 @@ class Recall:
             if was_stale:
                 raise
             return 1
+
+
+def _due(connection: Connection, lag: int = chunk_index.LAG_MESSAGES) -> tuple[bool, bool, int]:
+    """Whether the indexes are stale, whether the chunks are behind, and the message that was said last."""
+    return text_index.is_stale(connection), chunk_index.is_behind(connection, lag), chunk_index.latest(connection)
 
 
 def _search(connection: Connection, query: SearchQuery, may_wait: bool) -> SearchResults | None:

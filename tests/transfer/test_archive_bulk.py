@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
-from core.store.sqlite import index_maintenance
+from core.store.sqlite import text_index
 from core.store.sqlite.database import Database
 from tests.transfer.test_archive import exported, line, sessions, take
 
@@ -30,7 +30,7 @@ async def test_a_damaged_index_takes_no_message_from_an_import(tmp_path: Path) -
         async with Database.open(path) as database:
             assert (await take(database, [line("after it", session="s2")])).taken == 1
             assert [one["text"] for one in await exported(database)] == ["before the damage", "after it"]
-            assert await database.read(index_maintenance.is_stale) == (table == "messages_fts_data")
+            assert await database.read(text_index.is_stale) == (table == "messages_fts_data")
 
 
 async def test_ids_that_are_no_plain_text_are_known_again(database: Database) -> None:

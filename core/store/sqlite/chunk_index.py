@@ -53,7 +53,7 @@ def advance(connection: Connection, count: int = STEP_MESSAGES) -> int:
     return len(waiting) + len(rows)
 
 
-def is_behind(connection: Connection, lag: int = LAG_MESSAGES) -> bool:
+def is_behind(connection: Connection, lag: int) -> bool:
     """Whether more than `lag` messages, or any changed chunk, wait to be taken in."""
     waiting = connection.execute("SELECT EXISTS (SELECT 1 FROM chunks WHERE is_indexed = 0)").fetchone()[0]
     return bool(waiting) or latest(connection) - until(connection) > lag

@@ -10,7 +10,7 @@ import pytest
 
 from core.errors import StoreError
 from core.store.sessions import Conversations
-from core.store.sqlite import index_maintenance
+from core.store.sqlite import index_maintenance, text_index
 from core.store.sqlite.database import Database
 from core.store.sqlite.index_maintenance import empty_indexes, write_text
 from core.types import Scope
@@ -84,10 +84,10 @@ async def test_a_damaged_index_is_emptied_and_can_be_rebuilt(database: Database,
     )
     async with Database.open(database.path) as other:
         await Conversations(other, clock).append([message(made.id, "after")])
-    assert await database.read(index_maintenance.is_stale)
+    assert await database.read(text_index.is_stale)
     assert await database.read(_rows("SELECT COUNT(*) FROM messages_fts_docsize")) == [(0,)]
     assert await database.write(_rebuilt) == []
-    assert not await database.read(index_maintenance.is_stale)
+    assert not await database.read(text_index.is_stale)
 
 
 async def test_an_error_that_is_no_damage_flags_nothing(database: Database, clock: SteadyClock) -> None:
@@ -96,4 +96,4 @@ async def test_an_error_that_is_no_damage_flags_nothing(database: Database, cloc
     for statement in ("INSERT INTO messages (id) VALUES (1)", "SELECT nothing", "INSERT INTO accounts VALUES (1, 2)"):
         with pytest.raises(StoreError):
             await write_text(database, lambda connection, wrong=statement: connection.execute(wrong).close())  # type: ignore[misc]
-    assert not await database.read(index_maintenance.is_stale)
+    assert not await database.read(text_index.is_stale)
