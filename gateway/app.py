@@ -285,7 +285,7 @@ def _memory(
 
 def _memories(services: Services, helper: Model | None) -> list[MemoryProvider]:
     options, zone = services.settings.memory, services.settings.general.zone
-    backlog = FactBacklog(services.database, services.facts)
+    backlog = FactBacklog(services.database, services.facts, services.clock)
     evidence = EvidenceSearch(services.conversations, zone)
     memories: list[MemoryProvider] = [
         NotesProvider(services.notebook, evidence, options.nudge_after),
@@ -302,7 +302,7 @@ def _memories(services: Services, helper: Model | None) -> list[MemoryProvider]:
         knowledge = KnownFacts(services.facts, blend, zone)
         review = services.notebook.review
         extraction = Extraction(helper, services.settings.model.helper, zone)
-        reader = FactReader(extraction, backlog, review, services.clock)
+        reader = FactReader(extraction, backlog, review)
         memories.append(FactsProvider(services.facts, knowledge, reader, evidence, review))
     return memories
 

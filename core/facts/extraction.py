@@ -13,7 +13,6 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Annotated
 from weakref import WeakValueDictionary
 from zoneinfo import ZoneInfo
@@ -29,7 +28,7 @@ from core.guard.guard import suspicion
 from core.guard.provenance import said as typed
 from core.guard.provenance import typed_part
 from core.memory.provider import is_remembered
-from core.ports import Clock, Model
+from core.ports import Model
 from core.review.review import Review
 from core.store.fact_backlog import FactBacklog
 from core.store.facts import Fact, FactKind, FactOrigin
@@ -40,7 +39,6 @@ from core.text.terms import terms_of
 from core.types import Account, ErasureEpoch, Message, Payer, Request, Session
 
 MAX_TOKENS = 1_000
-MOST_MESSAGES = 20
 MOST_FACTS = 12
 
 
@@ -142,7 +140,7 @@ class Extraction:
 
     async def candidates(self, messages: Sequence[Message]) -> list[Candidate]:
         """Raises ModelError."""
-        said = [row for row in messages if typed(row)][-MOST_MESSAGES:]
+        said = [row for row in messages if typed(row)]
         if self._model is None:
             return self._by_rules(said)
         said = [row for row in said if len(set(terms_of(own_words(row.text)))) > 1]
@@ -217,8 +215,6 @@ def _read(answer: str) -> tuple[list[_Item], bool]:
     return found, shape == f"[{','.join('#' * len(found))}]"
 
 
-LOOKS_BACK = timedelta(days=3)
-"""What is older and unread was said while facts were turned off."""
 _UNREADABLE = (400, 413, 422)
 """HTTP statuses that refuse the messages themselves, also the next time."""
 
@@ -226,11 +222,10 @@ _UNREADABLE = (400, 413, 422)
 class FactReader:
     """What nobody has typed as the model tells it waits in `review`."""
 
-    def __init__(self, extraction: Extraction, backlog: FactBacklog, review: Review, clock: Clock) -> None:
+    def __init__(self, extraction: Extraction, backlog: FactBacklog, review: Review) -> None:
         self._extraction = extraction
         self._backlog = backlog
         self._review = review
-        self._clock = clock
         self._locks: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
         self._log = structlog.get_logger("facts")
 
@@ -238,9 +233,8 @@ class FactReader:
         """All of a session that was not read yet; what the model cannot read now stays unread."""
         if not is_remembered(session):
             return
-        since = self._clock.now() - LOOKS_BACK
         async with self._locks.setdefault(session.id, asyncio.Lock()):
-            epoch, rows = await self._backlog.unread(session, since, MOST_MESSAGES)
+            epoch, rows = await self._backlog.unread(session)
             while rows:
                 try:
                     facts = await self._facts(session, rows, epoch)
@@ -249,11 +243,11 @@ class FactReader:
                     if error.status not in _UNREADABLE:
                         return
                     facts = []
-                rows = await self._backlog.keep(rows, facts, since, MOST_MESSAGES)
+                rows = await self._backlog.keep(rows, facts)
 
     async def catch_up(self) -> None:
         """What an earlier process did not read."""
-        for session in await self._backlog.behind(self._clock.now() - LOOKS_BACK):
+        for session in await self._backlog.behind():
             await self.read(session)
 
     async def _facts(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import timedelta
 
-from core.store import rows
+from core.ports import Clock
 from core.store.engine import Connection
 from core.store.epoch import taken
 from core.store.facts import Fact, Facts
@@ -15,6 +15,10 @@ from core.store.sqlite.dialect import in_list, list_value
 from core.store.sqlite.fact_index import write_facts
 from core.types import ErasureEpoch, Message, Session
 
+LOOKS_BACK = timedelta(days=3)
+"""What is older and unread was said while facts were turned off."""
+AT_ONCE = 20
+"""So many messages are read together."""
 _OWN = """
 messages.role = 'user' AND messages.kind = 'chat' AND messages.text <> '' AND NOT messages.sender_is_nobody
     AND messages.origin = 'typed' AND messages.created_at >= :since
@@ -48,29 +52,26 @@ WHERE message_id = :message AND :text = (SELECT text FROM messages WHERE id = :m
 class FactBacklog:
     """Which messages were read for facts: a mark for each session, moved in the transaction in which `facts` learns."""
 
-    def __init__(self, database: Database, facts: Facts) -> None:
+    def __init__(self, database: Database, facts: Facts, clock: Clock) -> None:
         self._database = database
         self._facts = facts
+        self._clock = clock
 
-    async def behind(self, since: datetime) -> Sequence[Session]:
-        """The sessions with messages since a moment that were not read, but imported ones; open or ended."""
-        values = {"since": rows.timestamp(since)}
-        return [session_of(row) for row in await self._database.fetch_all(_BEHIND, values)]
+    async def behind(self) -> Sequence[Session]:
+        """The sessions with messages that were not read, but imported ones; open or ended."""
+        found = await self._database.fetch_all(_BEHIND, {"since": self._clock.now() - LOOKS_BACK})
+        return [session_of(row) for row in found]
 
-    async def unread(
-        self, session: Session, since: datetime, limit: int
-    ) -> tuple[ErasureEpoch | None, Sequence[Message]]:
+    async def unread(self, session: Session) -> tuple[ErasureEpoch | None, Sequence[Message]]:
         """Those of a session, oldest first, as of an epoch; none while something there is being erased."""
 
         def work(connection: Connection) -> tuple[ErasureEpoch | None, Sequence[Message]]:
             epoch = taken(connection, scope_parameter(frozenset((session.scope,))))
-            return epoch, _unread(connection, session.id, since, limit) if epoch else ()
+            return epoch, self._unread(connection, session.id) if epoch else ()
 
         return await self._database.glance(work)
 
-    async def keep(
-        self, read: Sequence[Message], facts: Sequence[tuple[Fact, str]], since: datetime, limit: int
-    ) -> Sequence[Message]:
+    async def keep(self, read: Sequence[Message], facts: Sequence[tuple[Fact, str]]) -> Sequence[Message]:
         """Learns and marks in one transaction; nothing of what was edited or read by another process meanwhile. Returns
         what is `unread` then."""
 
@@ -86,11 +87,10 @@ class FactBacklog:
             for fact, heard in facts:
                 if fact.message_id in unread:
                     self._facts.take(connection, fact, heard)
-            return _unread(connection, read[0].session_id, since, limit)
+            return self._unread(connection, read[0].session_id)
 
         return await write_facts(self._database, work)
 
-
-def _unread(connection: Connection, session_id: int, since: datetime, limit: int) -> list[Message]:
-    values = {"session": session_id, "since": rows.timestamp(since), "limit": limit}
-    return [message_of(row) for row in connection.execute(_UNREAD, values)]
+    def _unread(self, connection: Connection, session_id: int) -> list[Message]:
+        values = {"session": session_id, "since": self._clock.now() - LOOKS_BACK, "limit": AT_ONCE}
+        return [message_of(row) for row in connection.execute(_UNREAD, values)]
