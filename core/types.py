@@ -156,6 +156,11 @@ class Inbound:
     group_id: str | None = None
     epoch: ErasureEpoch | None = None
 
+    @property
+    def account(self) -> Account:
+        """Who is talking."""
+        return Account(platform=self.address.platform, user_id=self.sender.id)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Button:

@@ -39,7 +39,7 @@ class Access:
             return "served", inbound.scope
         if inbound.sender.is_nobody:
             return "ignored", inbound.scope
-        account = Account(platform=inbound.address.platform, user_id=inbound.sender.id)
+        account = inbound.account
         is_planned = inbound.address.platform == CRON
         if is_planned:
             # It is asked where it was planned, as long as who planned it is served there.
@@ -72,24 +72,22 @@ class Access:
 
     def is_known(self, inbound: Inbound) -> bool:
         """Whether this is somebody to be served, as far as that can be told while the store is out of order."""
-        account = Account(platform=inbound.address.platform, user_id=inbound.sender.id)
-        if inbound.is_direct and account.key in self._named:
+        if inbound.is_direct and inbound.account.key in self._named:
             return True
-        return inbound.is_addressed and (inbound.address.key, account) in self._served
+        return inbound.is_addressed and (inbound.address.key, inbound.account) in self._served
 
     async def greet(self, inbound: Inbound) -> None:
         """Notes the account and its present name; a database write only when that is news."""
         if inbound.address.platform == CRON or inbound.kind == "delete":
             return
-        account = Account(platform=inbound.address.platform, user_id=inbound.sender.id)
-        if self._greeted.get(account) != inbound.sender.name:
-            await self._directory.greet(account, inbound.sender.name)
-            self._greeted[account] = inbound.sender.name
+        account, name = inbound.account, inbound.sender.name
+        if self._greeted.get(account) != name:
+            await self._directory.greet(account, name)
+            self._greeted[account] = name
 
     async def pair(self, inbound: Inbound) -> Pairing | None:
         """A code for a stranger, of whom the owner is told; None when they have one already or too many are waiting."""
-        account = Account(platform=inbound.address.platform, user_id=inbound.sender.id)
-        pairing = await self._directory.ask(account, inbound.sender.name[:100], self._clock.now())
+        pairing = await self._directory.ask(inbound.account, inbound.sender.name[:100], self._clock.now())
         if pairing is not None:
             await self._owner_notices.announce(pairing)
         return pairing

@@ -24,7 +24,7 @@ from core.privacy.epoch_guard import EpochGuard, View
 from core.store.inbox import InboxEntry
 from core.store.outbox import OutboxItem
 from core.text.sanitize import on_one_line
-from core.types import Account, Address, Answer, Command, Inbound, Scope, Session
+from core.types import Address, Answer, Command, Inbound, Scope, Session
 from gateway import texts
 from gateway.access import Access
 from gateway.commands.context import CommandContext
@@ -422,9 +422,8 @@ class Router:
         """What `work` gives for what is left of the batch, once nothing was forgotten while it ran; None when all of it
         was forgotten."""
         while True:
-            inbound = batch[-1].inbound
-            account = Account(platform=inbound.address.platform, user_id=inbound.sender.id)
-            view = await self._epoch_guard.view(batch[0].scope, account, [event.entry.id for event in batch])
+            entry_ids = [event.entry.id for event in batch]
+            view = await self._epoch_guard.view(batch[0].scope, batch[-1].inbound.account, entry_ids)
             turn = self._turn(batch, view)
             try:
                 return await work(turn) if turn.entries else None

@@ -60,9 +60,8 @@ class Confirmations:
     async def taken(self, inbound: Inbound) -> Command | None:
         """The command that an event confirms; None when nothing waited, or the event is no yes and what waited is over.
         Must see every message, command and press in its turn, before all else."""
-        account = Account(platform=inbound.address.platform, user_id=inbound.sender.id)
         taker = f"{inbound.kind}:{inbound.message_id}"
-        waiting = await self._actions.take(inbound.address, account, taker, self._clock.now())
+        waiting = await self._actions.take(inbound.address, inbound.account, taker, self._clock.now())
         if inbound.kind == "action":
             return next((action.command for action in waiting if inbound.text == action.id), None)
         questions = [action.command for action in waiting]

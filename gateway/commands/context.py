@@ -33,7 +33,7 @@ class CommandContext:
 
     @property
     def account(self) -> Account:
-        return Account(platform=self.inbound.address.platform, user_id=self.inbound.sender.id)
+        return self.inbound.account
 
     @property
     def is_public(self) -> bool:

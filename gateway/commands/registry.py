@@ -15,7 +15,7 @@ from core.errors import Refused
 from core.ports import Clock
 from core.store.actions import Actions, ButtonAction
 from core.text.sanitize import on_one_line
-from core.types import Account, Answer, Command, CommandSpec, Inbound, Option, Scope
+from core.types import Answer, Command, CommandSpec, Inbound, Option, Scope
 from gateway import texts
 from gateway.commands.confirmations import UNCLEAR, YES, Confirmations
 from gateway.commands.context import CommandContext, announced
@@ -125,8 +125,7 @@ class Commands:
         if (confirmed := await self.confirmed(inbound)) is not None:
             return confirmed
         action = await self._actions.find(inbound.text, self._clock.now())
-        presser = Account(platform=inbound.address.platform, user_id=inbound.sender.id)
-        if action is None or action.scope != scope or action.account not in (None, presser):
+        if action is None or action.scope != scope or action.account not in (None, inbound.account):
             return None
         return action.command
 
