@@ -13,6 +13,7 @@ from functools import cache, lru_cache
 from typing import Any
 
 from pydantic import TypeAdapter
+from pydantic_core import from_json
 
 from core.store.engine import Connection, Row
 from core.store.sqlite.dialect import in_list, list_value
@@ -98,7 +99,7 @@ def dump_blocks(blocks: Sequence[Json], usual: Sequence[Json]) -> str | None:
 
 
 def load_blocks(encoded: str | None) -> tuple[Json, ...] | None:
-    return None if encoded is None else tuple(json.loads(encoded))
+    return None if encoded is None else tuple(from_json(encoded))
 
 
 def text_block(text: str) -> tuple[Json, ...]:
@@ -110,7 +111,7 @@ def dump_usage(usage: Usage | None) -> str | None:
 
 
 def load_usage(encoded: str | None) -> Usage | None:
-    return None if encoded is None else Usage(**json.loads(encoded))
+    return None if encoded is None else Usage(**from_json(encoded))
 
 
 @cache
@@ -254,17 +255,30 @@ def session_of(row: Row) -> Session:
 
 def message_of(row: Row | dict[str, Any]) -> Message:
     """A row with `MESSAGE_COLUMNS`, and `sent` where the statement selects it: only the model's own history does."""
-    sender = None
-    if row["sender_id"] is not None:
-        sender = Sender(id=row["sender_id"], name=row["sender_name"], is_nobody=bool(row["sender_is_nobody"]))
+    # By name a Row looks through all of its columns; a history has hundreds of rows.
+    values = row if isinstance(row, dict) else dict(zip(row.keys(), row, strict=True))
+    sender_id, sent = values["sender_id"], values.get("sent")
     return Message(
-        **columns(row, "id", "session_id", "role", "kind", "text", "tools", "tool_name", "external_id", "origin"),
-        blocks=load_blocks(row["blocks"]),
-        sent=load_blocks(row["sent"]) if "sent" in row.keys() else None,  # noqa: SIM118 (a Row iterates values)
-        sender=sender,
-        created_at=moment(row["created_at"]),
-        usage=load_usage(row["usage"]),
+        id=values["id"],
+        session_id=values["session_id"],
+        role=values["role"],
+        kind=values["kind"],
+        text=values["text"],
+        tools=values["tools"],
+        tool_name=values["tool_name"],
+        external_id=values["external_id"],
+        origin=values["origin"],
+        blocks=load_blocks(values["blocks"]),
+        sent=load_blocks(sent),
+        sender=None if sender_id is None else _sender(sender_id, values["sender_name"], values["sender_is_nobody"]),
+        created_at=moment(values["created_at"]),
+        usage=load_usage(values["usage"]),
     )
+
+
+@lru_cache(maxsize=1024)
+def _sender(id_: str, name: str, is_nobody: int) -> Sender:
+    return Sender(id=id_, name=name, is_nobody=bool(is_nobody))
 
 
 def visible(column: str = "sessions.scope_id") -> str:
