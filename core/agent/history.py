@@ -36,7 +36,6 @@ class UserMessages:
         """`rows`, answered together, as they are sent. A memory in one of the `earlier` rows is not repeated."""
         if not rows:
             return []
-        await self._memory.on_turn_start(context)
         text = "\n".join(row.text for row in rows)
         lines = await self._memory.prefetch(text, context) if text.strip() else ()
         *others, last = self.dated(rows, context)

@@ -113,10 +113,6 @@ class MemoryManager:
             key = f"turn:{session.id}:{turn[0].id}"
             await self._ask(self._own, "sync_turn", session, turn, key, timeout_s=SETTLE_S)
 
-    async def on_turn_start(self, context: ToolContext) -> None:
-        if is_remembered(context.session):
-            await self._ask(self._asked(context), "on_turn_start", context)
-
     async def on_session_end(self, session: Session, messages: Sequence[Message]) -> None:
         if is_remembered(session):
             own = [row for row in messages if row.session_id == session.id]

@@ -104,9 +104,6 @@ class MemoryProvider(ABC):
     async def on_start(self) -> None:
         """Catches up on what an earlier process did not do. Of built-in ones only: others have the outbox."""
 
-    async def on_turn_start(self, context: ToolContext) -> None:
-        """A person's messages are about to be answered."""
-
     async def on_session_end(self, session: Session, messages: Sequence[Message]) -> None:
         """`messages`: its own rows that are not erased, oldest first."""
 

@@ -130,9 +130,6 @@ class Blocker(Oddity):
     async def tools(self) -> Any:
         return self._given()
 
-    async def on_turn_start(self, context: ToolContext) -> None:
-        self._given()
-
 
 @pytest.mark.slow
 async def test_one_that_blocks_holds_up_nobody_and_its_breaker_opens(home: Path) -> None:
@@ -141,7 +138,6 @@ async def test_one_that_blocks_holds_up_nobody_and_its_breaker_opens(home: Path)
         context = await one.context(ANA)
         async with asyncio.timeout(10):
             assert await one.memory.tools() == []
-            await one.memory.on_turn_start(context)
             assert await one.memory.system_prompt_block(context) == ""
             assert await one.memory.on_pre_compress(context.session, []) == ""
             assert await one.recalled("what of the tea?") == []
