@@ -16,7 +16,6 @@ from contextlib import AsyncExitStack
 from datetime import timedelta
 from pathlib import Path
 
-import structlog
 from filelock import FileLock, Timeout
 
 from adapters.terminal.adapter import Terminal
@@ -112,7 +111,6 @@ class _Process:
         self._changed = changed
         self._stop = asyncio.Event()
         self._is_interrupted = False
-        self._log = structlog.get_logger("app")
 
     async def live(self) -> Supervisor:
         model, helper = _models(self._services, self._stack)

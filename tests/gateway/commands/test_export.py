@@ -108,9 +108,15 @@ async def test_what_lies_elsewhere_is_in_it_too(home: Path) -> None:
         await harness.say("my kayak is blue", "7")
         await harness.router.admit(harness.inbound("a kayak in the room", "7", **ROOM), KeptReply())
         await harness.router.admit(harness.inbound("a canoe in the room", "8", **ROOM), KeptReply())
+        strange = await harness.router.admit(harness.inbound("an event set aside", "7", message_id="90"), KeptReply())
+        assert strange is not None
+        await harness.services.inbox.set_entry_aside(strange, "telegram", "ValueError")
         found = held(await harness.say("/export", "7"))
         by_kind = {row["kind"]: row for row in found}
-        assert "odd" in by_kind["update that could not be read"]["raw"]
+        raws = [row["raw"] for row in found if row["kind"] == "update that could not be read"]
+        assert ["an event set aside" in raw for raw in raws].count(True) == 1
+        assert ['"odd"' in raw for raw in raws].count(True) == 1
+        assert len(raws) == 2
         assert [row["inbound"]["text"] for row in found if row["kind"] == "waiting" and row["inbound"]["text"]] == [
             "a kayak in the room",
             "/export",
