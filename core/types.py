@@ -181,7 +181,7 @@ class File:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     """`text` is Markdown. `confirm`: what runs when the person's next message is a yes, its arguments are ids, never
-    words (`gateway/commands/confirmations.py`). `kept`: stored in place of a `text` that holds a secret. `has_erased`:
+    words (`gateway/commands/registry.py`). `kept`: stored in place of a `text` that holds a secret. `has_erased`:
     something was erased for it, so it is kept although its turn had read that; it has no word of it."""
 
     text: str

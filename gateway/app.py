@@ -37,7 +37,7 @@ from core.models.fallback import FallbackModel
 from core.notes.provider import NotesProvider
 from core.ports import Adapter, Model
 from core.search.expansion import ExpandedRecall
-from core.search.provider import HistoryProvider
+from core.search.recall import HistoryProvider
 from core.store.fact_backlog import FactBacklog
 from core.store.sqlite.fact_index import FactIndex
 from core.store.sync import PLATFORM as MEMORY

@@ -1,31 +1,33 @@
-"""Search over everything that was said, each in one hop to the database thread, and the upkeep of its indexes.
+"""Search over everything that was said, each in one hop to the database thread, the upkeep of its indexes, and the
+memory provider over it: before a turn, what earlier conversations hold on the subject.
 
-The steps: the filters are read (`filters`), a route is chosen (`_routed`, `query`), and for words candidates are found
-(`candidates`), ranked (`ranking`) and shown (`results`). A damaged index costs time, never an answer.
+Route, candidates, ranking and results each have a module. A damaged index costs time, never an answer.
 """
 
 from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 from zoneinfo import ZoneInfo
 
 from core.errors import StoreError
+from core.memory.provider import MemoryProvider
 from core.ports import Clock
 from core.search import filters, results
 from core.search.candidates import any_words
 from core.search.query import any_of, asked_for, is_question, parse
 from core.search.results import MATCHES_SHOWN, MESSAGES_MAX, page_of, within
 from core.store.engine import Connection
-from core.store.query import DEFAULT_ROLES, MessageMatch, SearchQuery, SearchResults
+from core.store.query import DEFAULT_ROLES, FoundSession, MessageMatch, SearchQuery, SearchResults
 from core.store.sqlite import chunk_index, index_maintenance, text_index
 from core.store.sqlite.database import ROOM_WAIT_S, Database
 from core.store.sqlite.passages import Passages
 from core.store.sqlite.text_index import TextIndex
 from core.text.terms import marks_of, query_terms
+from core.types import ToolContext
 
 LOOK_AT = 20
 """So many matches are looked at even when enough sessions are known: a session may have more than one."""
@@ -215,3 +217,45 @@ def _enough(found: Iterator[MessageMatch], query: SearchQuery) -> list[MessageMa
         if len(matches) >= wanted and len(lineages) >= sessions:
             break
     return matches
+
+
+PASSAGES = 4
+"""How many remembered messages a turn is given at most."""
+PASSAGE_CHARS = 280
+
+
+class HistoryProvider(MemoryProvider):
+    """Gives lines ``m<message id> <date>, <session title>: <who> (<origin>): <text>``; `zone` is for dates."""
+
+    name = "history"
+
+    def __init__(self, recall: HistorySearch, zone: str) -> None:
+        self._recall = recall
+        self._zone = ZoneInfo(zone)
+
+    async def prefetch(self, text: str, context: ToolContext) -> Sequence[str]:
+        findings = await self._recall.recall(
+            SearchQuery(
+                text=text[:2000],
+                scopes=context.scopes,
+                limit=PASSAGES,
+                window=0,
+                hidden=context.window,
+                is_prose=True,
+            )
+        )
+        return [line for found in findings.sessions if (line := self._line(found))]
+
+    def _line(self, found: FoundSession) -> str:
+        anchor = next((item for item in found.window if item.is_anchor), None)
+        if anchor is None:
+            return ""
+        text = " ".join(anchor.text.split())
+        if len(text) > PASSAGE_CHARS:
+            text = text[:PASSAGE_CHARS].rsplit(" ", 1)[0] + " …"
+        who = "you" if anchor.role == "assistant" else anchor.sender or "the person"
+        if anchor.role == "user" and anchor.origin != "typed":
+            who = f"{who} ({anchor.origin.replace('_', ' ')})"
+        title = f", “{found.session.title}”" if found.session.title else ""
+        local = anchor.at.astimezone(self._zone)
+        return f"m{anchor.message_id} {local.day} {local:%B %Y}{title}: {who}: {text}"

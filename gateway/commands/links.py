@@ -10,8 +10,8 @@ from core.store.links import Link, NamedAccount
 from core.store.outbox import OutboxItem
 from core.types import Address, Answer, Command
 from gateway import texts
-from gateway.commands.confirmations import Confirmations
 from gateway.commands.context import CommandContext, announced
+from gateway.commands.registry import Confirmations
 from gateway.services import Services
 
 _AGREED = "yes "

@@ -10,8 +10,7 @@ import pytest
 from core.memory.provider import MemoryProvider
 from core.notes.notebook import Notebook
 from core.notes.provider import NotesProvider
-from core.search.provider import HistoryProvider
-from core.search.recall import Recall
+from core.search.recall import HistoryProvider, Recall
 from core.store.notes import Notes
 from core.store.sqlite.database import Database
 from core.types import Scope
