@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
@@ -14,13 +14,11 @@ from config.settings import ProviderOptions, Settings
 from core.dates.periods import read as read_period
 from core.errors import ConfigError
 from core.memory.plugins import BUILT_IN, OptionForm, Plugins
-from core.memory.provider import hooks_of
+from core.memory.provider import Mode, hooks_of
 from core.store.sync import SyncQueue
 from gateway import texts
 from gateway.cli.runtime import AsJson, fail, leaving, say, say_json, tell, visit, zone_of
 from gateway.services import Services, chosen, is_running
-
-Mode = Literal["hybrid", "context", "tools"]
 
 
 def add_providers(memory: typer.Typer) -> None:
