@@ -33,7 +33,7 @@ from core.facts.provider import FactsProvider
 from core.facts.ranking import FactRanking, KnownFacts
 from core.memory.manager import MemoryManager
 from core.memory.provider import MemoryProvider, hooks_of
-from core.models.fallback import FallbackModel
+from core.models.composed import FallbackModel, MeteredModel
 from core.notes.provider import NotesProvider
 from core.ports import Adapter, Model
 from core.search.expansion import ExpandedRecall
@@ -44,7 +44,6 @@ from core.store.sync import PLATFORM as MEMORY
 from core.store.sync import SyncQueue
 from core.tools.reminder import reminder
 from core.tools.session_search import session_search
-from core.usage.metered_model import MeteredModel
 from gateway import maintenance, texts
 from gateway.access import Access
 from gateway.commands.facts import FactCommands

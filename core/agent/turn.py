@@ -17,13 +17,12 @@ from core.agent.sessions import SessionTracker, Turn, window_of
 from core.agent.tool_runner import ToolRunner
 from core.errors import MnemeError, ModelError, StaleReadError
 from core.guard.fence import Scrubber, scrub
-from core.models.fallback import TOO_LONG
+from core.models.composed import TOO_LONG, MeteredModel
 from core.ports import Clock
 from core.store.outbox import OutboxItem
 from core.store.sessions import Conversations
 from core.store.usage import ModelCall
 from core.types import Answer, Completion, Inbound, Json, Message, Payer, Request, Session, ToolContext
-from core.usage.metered_model import MeteredModel
 
 STOPPED = "[stopped]"
 BADGE = "🕶 _incognito_"  # above every answer of such a conversation

@@ -17,7 +17,7 @@ from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
 from core.dates.when import wall_time
 from core.errors import ModelError, StoreError
 from core.guard.fence import fence, neutralise, scrub
-from core.models.fallback import TOO_LONG
+from core.models.composed import TOO_LONG
 from core.ports import Clock, Model
 from core.search import filters
 from core.search.ranking import fused

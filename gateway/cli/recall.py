@@ -109,8 +109,8 @@ async def _searching(services: Services, query: SearchQuery) -> AsyncIterator[Hi
     if not (query.is_expanded or query.is_summarized):
         yield services.recall
         return
+    from core.models.composed import MeteredModel
     from core.search.expansion import ExpandedRecall
-    from core.usage.metered_model import MeteredModel
     from gateway.services import client
 
     settings = services.settings

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from core.errors import ModelError, StoreError
+from core.models.composed import MeteredModel
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
 from core.store.usage import MissCause, ModelCall, UsageLog, disturb
 from core.types import Completion, Payer, Request, Usage
-from core.usage.metered_model import MeteredModel
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.samples import ANA, opened
 from tests.fixtures.scripted_model import ScriptedModel, says
