@@ -6,7 +6,7 @@ import json
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict
 
 from core.errors import StoreError, ToolError
 from core.models.content_blocks import parsed
@@ -14,6 +14,7 @@ from core.search import filters
 from core.search.recall import HistorySearch
 from core.search.results import no_results, to_json
 from core.store.query import DEFAULT_ROLES, FoundSession, SearchQuery
+from core.text.normalize import language_data
 from core.types import Account, Json, Payer, Role, Scope, Tool, ToolContext
 
 BUDGET_CHARS = 6_000
@@ -21,56 +22,36 @@ BUDGET_RANGE = (500, 50_000)
 BROWSE_SESSIONS = 10
 PATIENCE_S = 120.0  # longer than the model calls of `core.search.expansion` together, so that no result is lost
 
-_DESCRIPTION = (
-    "Searches everything that was said in earlier conversations, and earlier in this one where you no longer see it. "
-    "With query: the best sessions, each with the matching passages (the match between >>> and <<<), the messages "
-    "around the best one, and how the session began and ended. With session_id and around_message_id: more messages "
-    "around one of them. With session_id alone: how that session began and ended. With nothing: the latest sessions. "
-    "A query may be a plain question or several words; two words are both required. Or write OR, -word, "
-    '"a phrase", prefix*. Filters narrow '
-    "it before the best are chosen; without a query they list what is newest. Use them only for what the person is "
-    "sure of: people misremember dates. Try other words, or expand, before you say that something was never mentioned. "
-    "When a long conversation has to be told in short, summarize."
-)
 
-
+# What they mean is told to the model by `core/search/data/prompts.toml`; a docstring would be told too.
 class _Arguments(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
-    query: str = Field(default="", description="What to look for. Empty: the latest sessions.")
-    role_filter: list[Role] | None = Field(
-        default=None, description="Whose messages to search: user, assistant, tool; user and assistant when left out."
-    )
-    before: str | None = Field(
-        default=None, description='Said before this time: "2026-05-01", "May", "last week", "two months ago".'
-    )
-    after: str | None = Field(default=None, description="Said in this time or later; written like before.")
-    title: str | None = Field(default=None, description="A part of the session's title.")
-    sender: str | None = Field(
-        default=None, description='Who said it: a name, "user" for the person you talk to, "assistant" for yourself.'
-    )
-    platform: list[str] | None = Field(
-        default=None, description="Where it was said: telegram, discord, terminal, cron, import."
-    )
-    limit: int = Field(default=3, description="How many sessions, 1 to 10.")
-    page: int = Field(default=1, description="The next sessions: 2, 3, … where the last result has_more.")
-    expand: bool = Field(
-        default=False, description="Also search for what another model makes of the question; takes seconds."
-    )
-    summarize: bool = Field(
-        default=False,
-        description="Add a summary to each session, written by another model for this query; takes up to 90 seconds.",
-    )
-    session_id: int | None = Field(default=None, description="Look into this session only.")
-    around_message_id: int | None = Field(default=None, description="Show what stands around this message.")
-    window: int = Field(default=5, description="How many messages on each side of it, up to 100.")
-    budget_chars: int = Field(default=BUDGET_CHARS, description="About how much text to show; long messages are cut.")
+    query: str = ""
+    role_filter: list[Role] | None = None
+    before: str | None = None
+    after: str | None = None
+    title: str | None = None
+    sender: str | None = None
+    platform: list[str] | None = None
+    limit: int = 3
+    page: int = 1
+    expand: bool = False
+    summarize: bool = False
+    session_id: int | None = None
+    around_message_id: int | None = None
+    window: int = 5
+    budget_chars: int = BUDGET_CHARS
 
 
 def session_search(recall: HistorySearch, zone: str = "UTC") -> Tool:
     """Answers with the JSON of ``recall --json``, its texts cut to `budget_chars`; dates are those of `zone` (IANA
     name)."""
     place = ZoneInfo(zone)
+    told = language_data("prompts", "core.search")
+    schema = _Arguments.model_json_schema()
+    for name, about in schema["properties"].items():
+        schema["properties"][name] = dict(sorted({**about, "description": told["arguments"][name]}.items()))
 
     async def run(arguments: Json, context: ToolContext) -> str:
         asked = parsed(_Arguments, arguments)
@@ -88,8 +69,8 @@ def session_search(recall: HistorySearch, zone: str = "UTC") -> Tool:
 
     return Tool(
         name="session_search",
-        description=_DESCRIPTION,
-        schema=_Arguments.model_json_schema(),
+        description=told["session_search"],
+        schema=schema,
         run=run,
         is_quote=True,
         is_reading=True,
