@@ -12,9 +12,8 @@ from core.search.ranking import rank, weights
 from core.store.query import MessageMatch, SearchQuery, TermCounts
 from core.store.sqlite.text_index import LINEAGES_READ, RANKED_CHUNKS, TextIndex
 from core.text.normalize import clean, is_unspaced, spaced_words_of
-from core.text.spelling import meant
 from core.text.terms import asks_when, moment_terms, query_terms, terms_of
-from core.text.variants import SHORTEST_PART, other_ways
+from core.text.variants import SHORTEST_PART, meant, other_ways
 
 COMMON_SHARE = 0.25
 OTHER = 0.6

@@ -12,8 +12,8 @@ from itertools import chain, islice
 from core.store.query import Clause, Phrase, SearchPlan
 from core.text.cjk import apart, asked_terms
 from core.text.normalize import LIMIT_TERMS, WORD, bare, clean, pairs_of, pieces, signed_terms, symbol_token, words_of
-from core.text.spelling import forms_of
 from core.text.terms import stop_words
+from core.text.variants import forms_of
 
 LIMIT_PHRASE = 16
 """What is in quotes, or has signs where others have blanks, is looked for by so many of its first words. A common word

@@ -14,7 +14,7 @@ from statistics import fmean
 from typing import NamedTuple, TypeVar
 
 from core.store.query import DAY_IN_CHUNK, CandidateMessage, MessageMatch
-from core.text.spelling import KIN_LETTERS, are_kin
+from core.text.variants import KIN_LETTERS, are_kin
 
 K = TypeVar("K", bound=Hashable)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from core.search.query import inflected, parse
-from core.text.spelling import forms_of
+from core.text.variants import forms_of
 
 
 @pytest.mark.parametrize(

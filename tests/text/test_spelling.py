@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from core.text.spelling import are_kin, meant
+from core.text.variants import are_kin, meant
 from tests.bench.hurry import slip
 
 
