@@ -22,7 +22,7 @@ class Access:
     """By the access lists of the settings and by what the owner approved."""
 
     def __init__(self, directory: People, clock: Clock, settings: Settings, owner_notices: OwnerNotices) -> None:
-        self._directory = directory
+        self.directory = directory
         self._owner_notices = owner_notices
         self._clock = clock
         self._people = frozenset(settings.access.people)
@@ -45,7 +45,7 @@ class Access:
             # It is asked where it was planned, as long as who planned it is served there.
             _, platform, place = inbound.scope.key.split(":", 2)
             account = Account(platform=platform, user_id=inbound.sender.id if inbound.scope.is_room else place)
-        standing = await self._directory.standing(account, inbound.scope)
+        standing = await self.directory.standing(account, inbound.scope)
         verdict = self._verdict(inbound, account, standing)
         if verdict == "served":
             self._served.add((inbound.address.key, account))
@@ -82,15 +82,12 @@ class Access:
             return
         account, name = inbound.account, inbound.sender.name
         if self._greeted.get(account) != name:
-            await self._directory.greet(account, name)
+            await self.directory.greet(account, name)
             self._greeted[account] = name
 
     async def pair(self, inbound: Inbound) -> Pairing | None:
         """A code for a stranger, of whom the owner is told; None when they have one already or too many are waiting."""
-        pairing = await self._directory.ask(inbound.account, inbound.sender.name[:100], self._clock.now())
+        pairing = await self.directory.ask(inbound.account, inbound.sender.name[:100], self._clock.now())
         if pairing is not None:
             await self._owner_notices.announce(pairing)
         return pairing
-
-    async def moved(self, platform: str, old_chat_id: str, new_chat_id: str) -> None:
-        await self._directory.moved(platform, old_chat_id, new_chat_id)

@@ -164,7 +164,7 @@ class Router:
 
     async def moved(self, platform: str, old_chat_id: str, new_chat_id: str) -> None:
         """See `core.ports.Sink`."""
-        await self._access.moved(platform, old_chat_id, new_chat_id)
+        await self._access.directory.moved(platform, old_chat_id, new_chat_id)
 
     async def resume(self, adapter: Adapter, limit_age: timedelta) -> list[int]:
         """Takes up what an earlier process accepted and did not answer; returns what is to be served. What is older
