@@ -113,7 +113,8 @@ class _Heard:
         is_answer = self.is_yes or not said.held_by(own) <= said.held_by(asked)
         self.own = _Text(f"{self.text}\n{question}") if self.is_yes else own
         self.frame = asked if is_answer else _Text("")
-        self.held = said.held_by(self.own) | {name for name in said.names if _is_speaker(row, name)}
+        speaker = _Text(row.sender.name if row.sender else "")
+        self.held = said.held_by(self.own) | set(filter(speaker.has_name, said.names))
 
 
 class Evidence:
@@ -340,10 +341,6 @@ def _is_worked_out(figure: str, said: _Statement, row: Message, own: _Text) -> b
     if abs(number - row.created_at.year) <= 1:
         return is_relative or any(one in own.figures for one in map(int, said.figures))
     return number <= 31 and is_relative
-
-
-def _is_speaker(row: Message, name: str) -> bool:
-    return row.sender is not None and _Text(row.sender.name).has_name(name)
 
 
 def _is_form(one: str, other: str) -> bool:
