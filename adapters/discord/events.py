@@ -17,7 +17,7 @@ from weakref import WeakValueDictionary
 
 import discord
 
-from adapters.discord.client import UNREACHABLE, UNREADABLE
+from adapters.discord.client import UNREACHABLE, UNREADABLE, delivered
 from adapters.discord.messages import DiscordInteraction, DiscordMessages
 from adapters.discord.normalize import (
     PLATFORM,
@@ -29,7 +29,7 @@ from adapters.discord.normalize import (
     from_message,
 )
 from adapters.streaming import StreamedReply
-from core.errors import MnemeError, StoreError
+from core.errors import DeliveryError, MnemeError, StoreError
 from core.ports import Clock, Reply, Sink
 from core.types import Address, CommandSpec, Inbound, RawUpdate
 
@@ -79,8 +79,7 @@ class DiscordEvents:
         self._channels: dict[int, DiscordChannel] = {}
         self._is_full = False
         self._fetching = asyncio.Semaphore(CAUGHT_UP_AT_ONCE)
-        self._is_ready = asyncio.Event()
-        self._is_ready.set()
+        self._gate = asyncio.Lock()
 
     def begin(self, sink: Sink, commands: Sequence[CommandSpec]) -> None:
         self._sink = sink
@@ -107,7 +106,6 @@ class DiscordEvents:
     def catch_up(self) -> None:
         """Takes in what was said in known channels while there was no connection, or no room; until it is known what
         that is, nothing newer is taken."""
-        self._is_ready.clear()
         self.start(self._catch_up())
 
     def set_aside(self, raw: Any, error: Exception) -> None:
@@ -146,38 +144,49 @@ class DiscordEvents:
         return found
 
     async def _catch_up(self) -> None:
-        last_seen = await self._insist(lambda: self._inbox.last_seen(PLATFORM))
-        oldest = discord.utils.time_snowflake(self._clock.now() - CAUGHT_UP_FOR)
-        known_since = discord.utils.time_snowflake(self._clock.now() - CHANNELS_KNOWN_FOR)
-        seen = [(int(last_id), int(address.thread_id or address.chat_id)) for address, last_id in last_seen.items()]
-        for last_id, channel_id in sorted(seen, reverse=True)[:CAUGHT_UP_CHANNELS]:
-            if last_id > known_since:
-                self.start(self._catch_up_in(channel_id, max(last_id, oldest)))
-        self._is_full = False
-        self._is_ready.set()
+        async with self._gate:
+            last_seen = await self._insist(lambda: self._inbox.last_seen(PLATFORM))
+            self._is_full = False
+            oldest = discord.utils.time_snowflake(self._clock.now() - CAUGHT_UP_FOR)
+            known_since = discord.utils.time_snowflake(self._clock.now() - CHANNELS_KNOWN_FOR)
+            seen = [(int(last_id), int(place.thread_id or place.chat_id)) for place, last_id in last_seen.items()]
+            for last_id, channel_id in sorted(seen, reverse=True)[:CAUGHT_UP_CHANNELS]:
+                if last_id > known_since:
+                    self.start(self._catch_up_in(channel_id, max(last_id, oldest)))
+            await asyncio.sleep(0)  # until each of these has the lock of its channel
 
     async def _catch_up_in(self, channel_id: int, last_id: int) -> None:
         """What comes meanwhile in that channel waits behind what was missed."""
         async with self._ordered(channel_id):
-            try:
-                client = await self.client()
-                channel = client.get_channel(channel_id) or await client.fetch_channel(channel_id)
-                if not isinstance(channel, discord.abc.Messageable):
-                    return
-                after = discord.Object(last_id)
-                newest = channel.history(limit=CAUGHT_UP_MESSAGES, after=after, oldest_first=False)
-                async with self._fetching:
-                    missed = [message async for message in newest if message.author.id != _bot(message).id]
-            except (MnemeError, *UNREACHABLE, *UNREADABLE) as error:
-                log.warning("What was missed in channel %d of Discord cannot be looked up: %s", channel_id, error)
-                return
-            for message in reversed(missed):
-                raw = {"id": str(message.id), "channel_id": str(channel_id), "content": message.content}
-                if (sink := self._sink) is not None:
-                    admit = partial(self._admit, sink, channel_id, message.channel, self._reader(message))
-                    entry_id = await self._admitted(raw, admit)
+            for raw in await self._latest(channel_id):
+                if (sink := self._sink) is not None and int(raw["id"]) > last_id:
+                    entry_id = await self._admitted(raw, partial(self._admit_missed, sink, raw))
                     if entry_id is not None:
                         self.start(sink.serve(entry_id))
+
+    async def _latest(self, channel_id: int) -> list[Any]:
+        """The last messages of a channel as they come, oldest first; none where the bot may not see them."""
+        while True:
+            try:
+                async with self._fetching:
+                    client = await self.client()
+                    with delivered():
+                        return (await client.http.logs_from(channel_id, CAUGHT_UP_MESSAGES))[::-1]
+            except DeliveryError as error:
+                log.warning("What was missed in channel %d of Discord cannot be looked up: %s", channel_id, error)
+                if error.is_permanent:
+                    return []
+                await asyncio.sleep(error.retry_after_s or self.rest_s)
+
+    async def _admit_missed(self, sink: Sink, raw: Any) -> int | None:
+        channel_id = int(raw["channel_id"])
+        client, place = await self.client(), await self.locate(channel_id)
+        guild_id = None if place is None else place.guild_id
+        channel: Any = client.get_channel(channel_id) or client.get_partial_messageable(channel_id, guild_id=guild_id)
+        message = discord.Message(state=client._connection, channel=channel, data=raw)
+        if message.author == client.user:
+            return None
+        return await self._admit(sink, channel_id, channel, self._reader(message))
 
     def _start_taking(self, channel_id: int, message: discord.Message | None, raw: Any, read: _Reader) -> None:
         sink, known = self._sink, message.channel if message else None
@@ -220,7 +229,8 @@ class DiscordEvents:
         await messages.dismiss()
 
     async def _take(self, sink: Sink, channel_id: int, raw: Any, admit: Callable[[], Awaitable[int | None]]) -> None:
-        await self._is_ready.wait()
+        async with self._gate:
+            pass  # whoever comes later waits behind, also for the lock of the channel
         async with self._ordered(channel_id):
             entry_id = await self._admitted(raw, admit)
         if entry_id is not None:

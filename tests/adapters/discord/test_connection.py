@@ -14,6 +14,7 @@ from adapters.discord.adapter import Discord, check_discord
 from core.errors import ConfigError, DeliveryError
 from core.ports import Reply
 from core.store.inbox import Inbox
+from core.store.sqlite.database import Database
 from core.types import Address, Answer, Inbound, Scope, Sender
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.delivery_record import ListRecord
@@ -340,10 +341,52 @@ async def test_what_is_said_after_an_outage_stands_behind_what_was_missed(
     ana = api.user("Ana")
     channel = api.dm(ana)
     await see(inbox, channel, await api.user_says(channel, "before", ana, is_told=False))
-    for text in ("one", "two", "three"):
+    texts = [f"message {number:02}" for number in range(40)]
+    for text in texts[:3]:
         await api.user_says(channel, text, ana, is_told=False)
     api.rest.fail("GET", f"/channels/{channel}/messages", 429, retry_after=0.2)
     async with listening(make(api, inbox), router, api):
-        await api.user_says(channel, "four", ana)
-        await api.wait_for(lambda: len(router.served) >= 4)
-        assert [inbound.text for inbound in router.seen][:4] == ["one", "two", "three", "four"]
+        for text in texts[3:]:
+            await api.user_says(channel, text, ana)
+        await api.wait_for(lambda: {inbound.text for inbound in router.seen} == {*texts})
+        # This router knows nothing of duplicates.
+        firsts = dict.fromkeys(inbound.text for inbound in router.seen)
+        assert [*firsts] == texts
+
+
+async def test_what_was_missed_is_fetched_until_that_works_and_never_where_it_is_forbidden(
+    api: DiscordApi, router: FakeRouter, inbox: Inbox
+) -> None:
+    ana, bo = api.user("Ana"), api.user("Bo")
+    known, hidden = api.dm(ana), api.dm(bo)
+    for channel, user in ((known, ana), (hidden, bo)):
+        await see(inbox, channel, await api.user_says(channel, "before", user, is_told=False))
+        await api.user_says(channel, "missed", user, is_told=False)
+    api.rest.fail("GET", f"/channels/{known}/messages", 408, times=3)
+    api.rest.fail("GET", f"/channels/{hidden}/messages", 403, 50001)
+    async with listening(make(api, inbox), router, api):
+        for channel, user in ((known, ana), (hidden, bo)):
+            await api.user_says(channel, "now", user)
+        await api.wait_for(lambda: len(router.served) >= 3)
+        # This router knows nothing of duplicates.
+        assert [one.text for one in router.seen if one.sender.id == ana][:2] == ["missed", "now"]
+        assert [one.text for one in router.seen if one.sender.id == bo] == ["now"]
+
+
+async def test_a_missed_message_that_cannot_be_read_costs_only_itself(
+    api: DiscordApi, router: FakeRouter, inbox: Inbox, database: Database
+) -> None:
+    ana = api.user("Ana")
+    channel = api.dm(ana)
+    await see(inbox, channel, await api.user_says(channel, "before", ana, is_told=False))
+    odd = await api.user_says(channel, "odd", ana, is_told=False)
+    await api.user_says(channel, "missed", ana, is_told=False)
+    post = api.world.post(channel, odd)
+    assert post is not None
+    post["attachments"] = [{"of": "a new kind"}]
+    async with listening(make(api, inbox), router, api):
+        await api.wait_for(lambda: router.seen)
+        assert [inbound.text for inbound in router.seen] == ["missed"]
+        (row,) = await database.fetch_all("SELECT update_id FROM raw_updates")
+        assert row["update_id"] == int(odd)
+    api.violations.clear()  # of the odd message, which no description knows
