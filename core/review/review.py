@@ -76,8 +76,7 @@ class Review:
 
     async def remind(self, scopes: frozenset[Scope]) -> None:
         """Calls `on_pending` again for what waits: there may have been no chat to tell it in before."""
-        first = {note.scope: note for note in reversed(await self.waiting(scopes))}
-        for note in first.values():
+        for note in {note.scope: note for note in reversed(await self.waiting(scopes))}.values():
             await self._put(note)
 
     async def release(self, note: PendingNote) -> None:
