@@ -25,7 +25,7 @@ FILE_BYTES = 5_000_000
 FILES_KEPT = 3
 _TOKENS = re.compile(r"\bsk-ant-[\w-]{8,200}|\b(?:bot)?\d{6,12}:[\w-]{30,50}\b")
 """What looks like an API key or a bot token, though it is not the one in the settings."""
-_CHATTERING = ("httpx", "httpx2", "httpcore", "httpcore2", "asyncio", "aiosqlite", "anthropic")
+_CHATTERING = ("httpx", "httpx2", "httpcore", "httpcore2", "apscheduler", "asyncio", "aiosqlite", "anthropic")
 """Libraries whose everyday work is not worth a line."""
 
 

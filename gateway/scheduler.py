@@ -1,6 +1,6 @@
 """Keeps time for the jobs of state.db: hands reminders to the outbox, and asks the agent what is due to be asked.
 
-The rows are the only truth; a timer waits for the next date at which to look at them. An Adapter of the platform
+The rows are the only truth; APScheduler holds the next date at which to look at them. An Adapter of the platform
 "cron", so that a cron session is an ordinary turn whose answer is delivered where its job belongs.
 """
 
@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 import structlog
+from apscheduler.schedulers.asyncio import AsyncIOScheduler  # type: ignore[import-untyped]
+from apscheduler.triggers.date import DateTrigger  # type: ignore[import-untyped]
+from apscheduler.triggers.interval import IntervalTrigger  # type: ignore[import-untyped]
 
 from core.errors import ConfigError, DeliveryError, Refused
 from core.ports import Clock, DeliveryRecord, Reply, Sink
@@ -23,6 +27,7 @@ from core.types import Address, Answer, CommandSpec, ErasureEpoch, Inbound, Scop
 from gateway import texts
 
 PLATFORM = "cron"
+CLOSING_S = 5.0
 AGAIN = timedelta(seconds=2)
 """After which a run that failed (a full disk, say) is tried again."""
 
@@ -58,35 +63,42 @@ class Scheduler:
         self._late_after_s = late_after_s
         self._on_wake = on_wake
         self._view = view
+        self._scheduler: AsyncIOScheduler | None = None
         self._sink: Sink | None = None
         self._looking = asyncio.Lock()
-        self._next_at: datetime | None = None
-        self._planned = asyncio.Event()
         self._turns: set[asyncio.Task[None]] = set()
         self._log = structlog.get_logger("cron")
 
     async def open(self) -> None:
-        """Nothing is connected."""
+        """Starts the scheduler, which does nothing until `listen`."""
+        self._scheduler = AsyncIOScheduler(timezone=UTC, job_defaults={"misfire_grace_time": None, "coalesce": True})
+        pulse = IntervalTrigger(seconds=self.pulse_s, timezone=UTC)
+        self._scheduler.add_job(self.reload, pulse, id="pulse")
+        self._scheduler.start(paused=True)
 
     async def listen(self, sink: Sink, commands: Sequence[CommandSpec]) -> None:
-        """Runs what is due until cancelled; a run that is cut short is done again, with the same keys. Turns that have
-        begun go on until they end or `close`."""
+        """Runs what is due until cancelled. Turns that have begun go on until they end or `close`."""
         self._sink = sink
         try:
             await self.reload()
-            while True:
-                self._planned.clear()
-                ahead_s = self.pulse_s if self._next_at is None else (self._next_at - self._clock.now()).total_seconds()
-                try:
-                    async with asyncio.timeout(min(ahead_s, self.pulse_s)):
-                        await self._planned.wait()
-                except TimeoutError:
-                    await self.reload()
+            if self._scheduler is not None:
+                self._scheduler.resume()
+            await asyncio.Event().wait()
         finally:
             self._sink = None
+            if self._scheduler is not None:
+                self._scheduler.pause()
 
     async def close(self) -> None:
-        """Gives up turns that still run; they are stored, and go on after the next start."""
+        """Ends the scheduler and gives up turns that still run; they are stored, and go on after the next start."""
+        with suppress(TimeoutError):
+            # Runs take a few writes only; cut short they would be done again.
+            async with asyncio.timeout(CLOSING_S), self._looking:
+                pass
+        if self._scheduler is not None:
+            self._scheduler.shutdown(wait=False)
+            self._scheduler = None
+            await asyncio.sleep(0)
         for turn in self._turns:
             turn.cancel()
         if self._turns:
@@ -112,8 +124,11 @@ class Scheduler:
                     ahead.append(now + AGAIN)
                 elif outcome is not None:
                     ahead.append(outcome)
-            self._next_at = min(ahead, default=None)
-            self._planned.set()
+            if ahead and self._scheduler is not None:
+                # APScheduler looks at the machine's clock and we at ours: what counts is how long it is from now.
+                run_date = datetime.now(UTC) + (min(ahead) - self._clock.now())
+                trigger = DateTrigger(run_date, timezone=UTC)
+                self._scheduler.add_job(self.reload, trigger, id="next", replace_existing=True)
 
     async def _run(self, job: Job, sink: Sink) -> datetime | None:
         """One run for one due time, whatever happened before: outbox and inbox know by their keys what a dead process

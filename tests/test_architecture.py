@@ -33,6 +33,7 @@ DOORS: Mapping[str, tuple[str, ...]] = {
     "sqlite3": ("core/store/sqlite/*.py",),
     "ijson": ("core/transfer/formats.py",),
     "numpy": ("core/facts/hrr.py",),
+    "apscheduler": ("gateway/scheduler.py",),
     "cronsim": ("core/scheduling/schedule.py",),
     "dateparser": ("core/dates/parsing.py",),
     "markdown_it": ("core/markup/*.py",),
