@@ -40,7 +40,6 @@ UNREACHABLE = (discord.DiscordException, aiohttp.ClientError, OSError)
 UNKNOWN_MESSAGE, THREAD_ARCHIVED, ACKNOWLEDGED = 10008, 50083, 40060
 EXPIRED = (10062, ACKNOWLEDGED, 10015, 50027)
 """Unknown interaction, acknowledged already, unknown webhook, invalid webhook token."""
-TRY_AGAIN_STATUS = (408, 429)
 
 log = logging.getLogger(__name__)
 
@@ -195,18 +194,13 @@ def _delivery(error: Exception) -> DeliveryError:
     if not isinstance(error, discord.HTTPException):
         return DeliveryError(f"Discord cannot be reached: {reason(error)}")
     said = f"{error.text or 'no reason given'} (status {error.status}, code {error.code})"
-    if error.status in TRY_AGAIN_STATUS:
-        return DeliveryError(f"Discord asks to slow down: {said}", retry_after_s=_delay_s(error))
+    if error.status in (408, 429):
+        asked_s = error.response.headers.get("Retry-After", "")
+        delay_s = float(asked_s) if asked_s.replace(".", "", 1).isdecimal() else None
+        return DeliveryError(f"Discord asks to slow down: {said}", retry_after_s=delay_s)
     # In an archived thread nothing can be edited; a new message opens it again.
     is_archived = error.code == THREAD_ARCHIVED and error.response.method == "PATCH"
     if error.code == UNKNOWN_MESSAGE or is_archived:
         return DeliveryError(f"Discord has no such message to edit: {said}", is_missing=True)
     # Another try of a request that was understood and refused cannot help.
     return DeliveryError(f"Discord did not take the message: {said}", is_permanent=400 <= error.status < 500)
-
-
-def _delay_s(error: discord.HTTPException) -> float | None:
-    try:
-        return float(error.response.headers.get("Retry-After", ""))
-    except ValueError:
-        return None

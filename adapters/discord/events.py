@@ -126,7 +126,7 @@ class DiscordEvents:
 
     def interaction(self, interaction: discord.Interaction[discord.Client], raw: Any) -> None:
         is_ours = interaction.type in (discord.InteractionType.application_command, discord.InteractionType.component)
-        if self._sink is not None and is_ours:
+        if self._sink is not None and is_ours and self._has_room():
             self.start(self._take_interaction(self._sink, interaction, raw))
 
     async def locate(self, channel_id: int, known: object = None, user_id: int | None = None) -> DiscordChannel | None:
