@@ -20,6 +20,8 @@ from core.types import Address, Inbound, Scope
 
 BURST_S = 1.2
 """What comes within this time belongs together."""
+BURST_MOST = 10
+"""With more than this the answer is not begun anew: what comes then waits for the next turn."""
 PART_CHARS = 3800
 """Longer texts may be parts: clients split what is over 4,096 characters."""
 
@@ -86,7 +88,7 @@ class ConversationQueues:
         if queue.running is not None and queue.running.when() is None and queue.waiting[0] is event:
             last = queue.taken[-1]
             is_near = event.joined_at - last.joined_at <= BURST_S and event.inbound.sender.id == last.inbound.sender.id
-            if is_near and last.goes_with(event) and queue.is_open():
+            if is_near and last.goes_with(event) and len(queue.taken) < BURST_MOST and queue.is_open():
                 queue.is_extended = True
                 queue.running.reschedule(event.joined_at)
 
