@@ -54,6 +54,8 @@ _MISSING = re.compile("message to edit not found|message can't be edited|message
 """No later edit of that message can succeed, so that it has to be posted anew."""
 _UNSENT = frozenset({"ConnectError", "ConnectTimeout", "PoolTimeout", "UnsupportedProtocol", "LocalProtocolError"})
 """Of httpx: no byte of the call has left."""
+_HALFWAY = (HTTPStatus.BAD_GATEWAY, HTTPStatus.GATEWAY_TIMEOUT)
+"""What a proxy says of a call that it passed on."""
 _FORMATTING = re.compile("entit|can't parse|can't find end|url")
 
 
@@ -66,7 +68,7 @@ class FloodError(TelegramError):
 
 
 class LostReplyError(NetworkError):
-    """The connection broke after a call was sent: it may have been carried out."""
+    """Nobody heard what became of a call that was sent: it may have been carried out."""
 
 
 class _Limits:
@@ -123,7 +125,7 @@ class TelegramRequest(HTTPXRequest):
         self, url: str, method: str, request_data: RequestData | None = None, *args: Any, **options: Any
     ) -> tuple[int, bytes]:
         """Raises FloodError for status 429 and for what would lead to it, LostReplyError where a call was sent and
-        nothing came back, else answers as its parent does."""
+        nobody says what became of it, else answers as its parent does."""
         name = url.rpartition("/")[2]
         chat_id = request_data.parameters.get("chat_id") if request_data else None
         if wait_s := self._limits.reserve(name, chat_id):
@@ -134,6 +136,8 @@ class TelegramRequest(HTTPXRequest):
             kind = NetworkError if type(error.__cause__).__name__ in _UNSENT else LostReplyError
             # The cause would show the token in a traceback as well.
             raise kind(_network_clause(error, url).replace(self._token, "<token>")) from None
+        if code in _HALFWAY:
+            raise LostReplyError(f"Telegram answers with status {code}")
         if code != HTTPStatus.TOO_MANY_REQUESTS:
             return code, payload
         try:

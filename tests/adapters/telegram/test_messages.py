@@ -373,11 +373,13 @@ async def test_an_answer_that_is_ready_is_one_send(api: BotApi, bot: Bot) -> Non
     assert [method for method, _ in api.calls if method != "getMe"] == ["sendChatAction", "sendMessage"]
 
 
-async def test_a_lost_reply_is_said_once_more_with_a_mark(api: BotApi, bot: Bot) -> None:
+@pytest.mark.parametrize("status", [0, 502, 504])
+async def test_a_lost_reply_is_said_once_more_with_a_mark(api: BotApi, bot: Bot, status: int) -> None:
+    """0: the connection is closed; else a proxy does not know what became of the call."""
     record = ListRecord()
     reply = StreamedReply(canvas(bot, 42))
     reply.begin(record)
-    api.drop(method="sendMessage")
+    api.fail(status, "Bad Gateway", method="sendMessage")
     with pytest.raises(DeliveryError) as lost:
         await reply.finish(Answer(text="Tea is ready."))
     assert lost.value.is_uncertain
