@@ -69,7 +69,7 @@ class StreamedAnswer:
             # A call may be cut off where the answer is.
             self._blocks[event["index"]]["input"] = from_json(arguments, allow_partial=True)
         elif kind == "message_delta":
-            self._message["stop_reason"] = event["delta"].get("stop_reason")
+            self._message["stop_reason"] = event["delta"].get("stop_reason") or self._message.get("stop_reason")
             # Totals; what is left out stands as it was.
             told = event.get("usage") or {}
             self._usage |= {name: count for name, count in told.items() if count is not None}

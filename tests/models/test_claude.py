@@ -13,6 +13,7 @@ import pytest
 
 from core.errors import ModelError
 from core.models.claude import Claude
+from core.models.content_blocks import StreamedAnswer
 from core.types import Completion, Request, Usage
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.messages_api import MessagesApi, Reply
@@ -138,6 +139,21 @@ async def test_tool_calls_come_whole_however_they_are_cut(is_escaped: bool) -> N
         done = await caller.ask("Remember", completion.blocks, results)
     assert done.text == "Done."
     assert not api.refusals
+
+
+def test_a_call_that_is_cut_off_with_its_answer_loses_no_text() -> None:
+    answer = StreamedAnswer()
+    call = {"type": "tool_use", "id": "t1", "name": "memory", "input": {}}
+    answer.take({"type": "message_start", "message": {"model": "m", "usage": {"input_tokens": 3}}})
+    assert answer.take({"type": "content_block_start", "index": 0, "content_block": text("Wait.")}) == "Wait."
+    answer.take({"type": "content_block_start", "index": 1, "content_block": call})
+    delta = {"type": "input_json_delta", "partial_json": '{"content": "Ana li'}
+    assert answer.take({"type": "content_block_delta", "index": 1, "delta": delta}) == ""
+    answer.take({"type": "content_block_stop", "index": 1})
+    answer.take({"type": "message_delta", "delta": {"stop_reason": "max_tokens"}, "usage": {"output_tokens": 7}})
+    completion = answer.completion("other")
+    assert (completion.text, completion.stop_reason, completion.model) == ("Wait.", "max_tokens", "m")
+    assert (completion.usage.input, completion.usage.output) == (3, 7)
 
 
 async def test_thinking_goes_back_signed_and_unsigned_thinking_does_not() -> None:
