@@ -97,7 +97,7 @@ def conversation(rows: Sequence[Message]) -> list[dict[str, Any]]:
     answered at the head of the next user message, no empty text."""
     turns: list[dict[str, Any]] = []
     for row in rows:
-        blocks = [dict(block) for block in _blocks(row) if not _is_empty(block)]
+        blocks = [block for block in _blocks(row) if not _is_empty(block)]
         role = "assistant" if row.role == "assistant" else "user"
         if not blocks:
             continue
