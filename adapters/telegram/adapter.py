@@ -11,6 +11,7 @@ import json
 import logging
 import time
 from collections.abc import Coroutine, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import structlog
@@ -303,12 +304,17 @@ class Telegram:
         if failures < TRIES:
             return False
         try:
-            await self._inbox.set_aside(raw, error)
+            await self._inbox.set_aside(self._without_incognito(raw), error)
         except StoreError as failure:
             _log.error("telegram.update_not_set_aside", update_id=raw.update_id, error=str(failure))
             return False
         del self._failed_tries[raw.update_id]
         return True
+
+    def _without_incognito(self, raw: RawUpdate) -> RawUpdate:
+        """Of what names an incognito chat its number alone."""
+        chat_ids = set(_chat_ids(json.loads(raw.raw)))
+        return replace(raw, raw="{}") if any(map(self._inbox.has_incognito, chat_ids)) else raw
 
     async def _acknowledge(self, query_id: str) -> None:
         """Ends the button's spinner. Telegram refuses late and repeated ones, which does no harm."""

@@ -105,6 +105,10 @@ class Inbox:
     def is_incognito(self, address: Address) -> bool:
         return self._incognito is not None and self._incognito.has(address)
 
+    def has_incognito(self, chat_id: str) -> bool:
+        """Whether anything in this chat, a topic perhaps, is incognito."""
+        return self._incognito is not None and any(one.chat_id == chat_id for one in self._incognito.conversations)
+
     async def set_aside(self, update: RawUpdate, error: str) -> None:
         """Keeps an update that cannot be read or handled, for 30 days."""
         now = self._clock.now()

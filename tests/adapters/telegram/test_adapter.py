@@ -16,6 +16,7 @@ from adapters.telegram.adapter import Telegram, check_telegram
 from core.errors import ConfigError, DeliveryError, StoreError
 from core.ports import Reply
 from core.store.inbox import Inbox
+from core.store.incognito import IncognitoConversation, IncognitoRegistry
 from core.store.sqlite.database import Database
 from core.types import Address, Answer, CommandSpec, Inbound
 from tests.fixtures.bot_api import BotApi
@@ -368,6 +369,22 @@ async def test_what_cannot_be_handled_three_times_is_set_aside(
     (row,) = await database.fetch_all("SELECT raw, error FROM raw_updates", {})
     assert json.loads(row["raw"])["message"]["text"] == "bad"
     assert row["error"].startswith(type(error).__name__)
+
+
+async def test_of_an_incognito_update_the_number_alone_is_set_aside(
+    api: BotApi, house: House, database: Database
+) -> None:
+    registry = IncognitoRegistry()
+    registry.conversations[Address(platform="telegram", chat_id="42", thread_id="7")] = IncognitoConversation()
+    failing = house.desk = Failing(house.inbox, house.clock)
+    failing.error = ValueError("odd")
+    api.user_says(42, "bad")
+    api.user_says(42, "good")
+    async with house.running(Inbox(database, house.clock, registry)):
+        await api.wait_for(lambda: api.messages(42))
+        await house.confirmed()
+    (row,) = await database.fetch_all("SELECT raw FROM raw_updates", {})
+    assert row["raw"] == "{}"
 
 
 async def test_an_update_without_a_chat_makes_nothing_deaf_and_kills_no_start(
