@@ -10,7 +10,7 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -340,6 +340,15 @@ def _quiet_http_logs() -> None:
     for name in ("httpx", "httpcore"):
         logger = logging.getLogger(name)
         logger.setLevel(max(logger.level, logging.WARNING))
+
+
+def _chat_ids(part: object) -> Iterator[str]:
+    """Of all chats in an update, whatever is strange about it."""
+    if isinstance(part, dict):
+        if isinstance(chat := part.get("chat"), dict):
+            yield str(chat.get("id"))
+        for value in part.values():
+            yield from _chat_ids(value)
 
 
 async def check_telegram(token: str, api_url: str | None) -> str:
