@@ -139,6 +139,9 @@ class TelegramRequest(HTTPXRequest):
         if code in _HALFWAY:
             raise LostReplyError(f"Telegram answers with status {code}")
         if code != HTTPStatus.TOO_MANY_REQUESTS:
+            if code >= HTTPStatus.BAD_REQUEST and b'"ok"' not in payload:
+                # A proxy, or the page of a network that wants a login: what it refuses says nothing of the token.
+                raise NetworkError(f"what answers with status {code} is no Bot API")
             return code, payload
         try:
             flood = FloodError(float(json.loads(payload)["parameters"]["retry_after"]))

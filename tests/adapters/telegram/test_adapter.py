@@ -10,6 +10,7 @@ import os
 from collections.abc import AsyncIterator
 
 import pytest
+from aiohttp import web
 
 from adapters import poll_lock
 from adapters.telegram.adapter import Telegram, check_telegram
@@ -493,6 +494,25 @@ async def test_a_refused_token_is_told_without_showing_it(api: BotApi, house: Ho
             await adapter.open()
         await adapter.close()
         assert "AAwrong" not in str(told.value) + repr(told.value.__cause__)
+
+
+@pytest.mark.parametrize("status", [401, 403, 404])
+async def test_what_is_no_bot_api_refuses_no_token(api: BotApi, house: House, status: int) -> None:
+    async def portal(_: web.BaseRequest) -> web.StreamResponse:
+        return web.Response(status=status, text="<html>Log in to this network</html>")
+
+    port = int(api.url.rpartition(":")[2])
+    await api.stop()
+    runner = web.ServerRunner(web.Server(portal))
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", port).start()
+    async with house.running() as adapter:
+        assert adapter.problem == f"what answers with status {status} is no Bot API"
+        await runner.cleanup()
+        await api.start()
+        api.user_says(42, "hi")
+        await api.wait_for(lambda: api.messages(42))
+    assert adapter.problem == ""
 
 
 async def test_a_revoked_token_ends_listening(api: BotApi, house: House) -> None:
