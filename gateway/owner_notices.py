@@ -54,7 +54,8 @@ class OwnerNotices:
 
     async def tell_of_outage(self, platform: str, state: str) -> None:
         """Of a platform that is dead, elsewhere, and that it is back."""
-        text = (texts.BACK if state == CONNECTED else texts.DEAD).format(platform=platform.title(), state=state)
+        dead = texts.GIVEN_UP if state.startswith("given up") else texts.DEAD
+        text = (texts.BACK if state == CONNECTED else dead).format(platform=platform.title(), state=state)
         await self.tell(f"outage:{platform}:{self._services.clock.now().isoformat()}", text, not_on=platform)
 
     async def tell_of_pending(self, note: PendingNote, began_at: datetime) -> None:

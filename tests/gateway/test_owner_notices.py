@@ -38,12 +38,18 @@ async def test_an_outage_is_told_on_another_platform(home: Path) -> None:
         await harness.say("hello", address=address, scope=Scope.account("discord", "42"))
         await harness.say("hello again")
         await owner_notices.tell_of_outage("telegram", "out of reach (no route to host), trying again")
+        await owner_notices.tell_of_outage("telegram", "given up: telegram: the token was refused.")
         await owner_notices.tell_of_outage("telegram", "connected")
         assert await notices(harness) == [
             (
                 "discord:9",
                 "Telegram has not worked for a while: out of reach (no route to host), trying again. "
-                "I tell you when it is back.",
+                "I will tell you when it is back.",
+            ),
+            (
+                "discord:9",
+                "Telegram has not worked for a while: given up: telegram: the token was refused. "
+                "Once that is put right, start me again.",
             ),
             ("discord:9", "Telegram works again."),
         ]
