@@ -112,7 +112,7 @@ def _status(as_json: AsJson = False) -> None:
 
 
 def _check(
-    repair: Annotated[bool, typer.Option("--repair", help="Build the text indexes anew before the check.")] = False,
+    repair: Annotated[bool, typer.Option("--repair", help="First mend indexes, drop what was set aside.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Check settings, SQLite, state.db, model and tokens: what is wrong, what to do."""
