@@ -158,7 +158,8 @@ def _answered(turns: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
     for turn in turns:
         if turn["role"] == "assistant":
-            add_user({}, ())
+            if called:
+                add_user({}, ())
             out.append(turn)
             called = [block["id"] for block in turn["content"] if block.get("type") == "tool_use"]
             continue

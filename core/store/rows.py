@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import cache, lru_cache
@@ -29,11 +29,11 @@ JOIN addresses ON addresses.id = sessions.address_id
 JOIN scopes ON scopes.id = sessions.scope_id
 """
 
-MESSAGE_COLUMNS = """
-messages.id, messages.session_id, messages.role, messages.kind, messages.text, messages.blocks, messages.tools,
-messages.tool_name, messages.external_id, messages.sender_id, messages.sender_name, messages.sender_is_nobody,
-messages.origin, messages.created_at, messages.usage
-"""
+MESSAGE_FIELDS = (
+    *("id", "session_id", "role", "kind", "text", "blocks", "tools", "tool_name", "external_id"),
+    *("sender_id", "sender_name", "sender_is_nobody", "origin", "created_at", "usage"),
+)
+MESSAGE_COLUMNS = ", ".join(f"messages.{name}" for name in MESSAGE_FIELDS)
 
 
 def clean(text: str) -> str:
@@ -253,26 +253,26 @@ def session_of(row: Row) -> Session:
     )
 
 
-def message_of(row: Row | dict[str, Any]) -> Message:
-    """A row with `MESSAGE_COLUMNS`, and `sent` where the statement selects it: only the model's own history does."""
-    # By name a Row looks through all of its columns; a history has hundreds of rows.
-    values = row if isinstance(row, dict) else dict(zip(row.keys(), row, strict=True))
-    sender_id, sent = values["sender_id"], values.get("sent")
+def message_of(row: Iterable[Any]) -> Message:
+    """A row with `MESSAGE_COLUMNS`, then `sent` where the statement selects it: only the model's own history does."""
+    # By place: a history has hundreds of rows, and by name a Row looks through all of its columns.
+    (id_, session_id, role, kind, text, blocks, tools, tool_name, external_id, *row) = row
+    (sender_id, sender_name, is_nobody, origin, created_at, usage, *sent) = row
     return Message(
-        id=values["id"],
-        session_id=values["session_id"],
-        role=values["role"],
-        kind=values["kind"],
-        text=values["text"],
-        tools=values["tools"],
-        tool_name=values["tool_name"],
-        external_id=values["external_id"],
-        origin=values["origin"],
-        blocks=load_blocks(values["blocks"]),
-        sent=load_blocks(sent),
-        sender=None if sender_id is None else _sender(sender_id, values["sender_name"], values["sender_is_nobody"]),
-        created_at=moment(values["created_at"]),
-        usage=load_usage(values["usage"]),
+        id=id_,
+        session_id=session_id,
+        role=role,
+        kind=kind,
+        text=text,
+        tools=tools,
+        tool_name=tool_name,
+        external_id=external_id,
+        origin=origin,
+        blocks=load_blocks(blocks),
+        sent=load_blocks(sent[0]) if sent else None,
+        sender=None if sender_id is None else _sender(sender_id, sender_name, is_nobody),
+        created_at=moment(created_at),
+        usage=load_usage(usage),
     )
 
 

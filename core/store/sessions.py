@@ -350,7 +350,8 @@ def insert_message(connection: Connection, message: Message, address_id: int) ->
     # RETURNING would make a table for its one row, a fifth of the work.
     inserted = connection.execute(_INSERT_IF_NEW, values)
     if inserted.rowcount:
-        return message_of({**values, "id": inserted.lastrowid}), True
+        values["id"] = inserted.lastrowid
+        return message_of(values[name] for name in (*rows.MESSAGE_FIELDS, "sent")), True
     return message_of(connection.execute(_KNOWN, values).fetchone()), False
 
 
