@@ -188,6 +188,9 @@ def test_facts_are_kept(upgraded: Path) -> None:
 def test_jobs_keep_their_times(upgraded: Path) -> None:
     for scope, jobs in EXPECTED["jobs"].items():
         listed = json.loads(good(upgraded, "cron", "list", "--scope", scope, "--json"))
+        for job in listed + jobs:
+            # The next time of what repeats by the hour depends on today.
+            job["when"] = job["when"].partition(", next")[0]
         assert [{key: job[key] for key in jobs[0]} for job in listed] == jobs
     ended = rows(upgraded, "SELECT id, text FROM jobs WHERE ended_at IS NOT NULL ORDER BY id")
     assert ended == [tuple(row) for row in EXPECTED["ended_jobs"]]
