@@ -203,8 +203,9 @@ async def check_discord(token: str, api_url: str | None, *, has_message_content:
 
 async def log_in(client: discord.Client, token: str, *, has_message_content: bool) -> None:
     """Raises ConfigError when the token or the intent is refused, DeliveryError when Discord is out of reach."""
-    # The library logs every reconnection; what matters is logged here.
+    # The library logs every reconnection, each failed one with its traceback; what matters is logged here.
     logging.getLogger("discord").setLevel(logging.WARNING)
+    logging.getLogger("discord.client").setLevel(logging.CRITICAL)
     if not token:
         raise ConfigError("discord: the token is empty. Set DISCORD_BOT_TOKEN to the one of your application.")
     try:

@@ -122,7 +122,7 @@ async def test_what_was_missed_is_taken_in_once_it_is_connected(
 
 
 async def test_a_gateway_that_is_out_is_tried_again_and_again(
-    api: DiscordApi, router: FakeRouter, inbox: Inbox
+    api: DiscordApi, router: FakeRouter, inbox: Inbox, caplog: pytest.LogCaptureFixture
 ) -> None:
     ana = api.user("Ana")
     adapter = make(api, inbox)
@@ -137,6 +137,7 @@ async def test_a_gateway_that_is_out_is_tried_again_and_again(
         await api.wait_connected()
         await api.user_says(api.dm(ana), "back", ana)
         await api.wait_for(lambda: router.seen)
+    assert not any(record.exc_info for record in caplog.records), "an hour of it would fill the log"
 
 
 async def test_sending_goes_on_after_listen_and_listen_can_come_again(
