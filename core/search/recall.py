@@ -185,7 +185,8 @@ def _search(connection: Connection, query: SearchQuery, may_wait: bool) -> Searc
     if may_wait and chunk_index.is_behind(connection, text_index.TAIL_MESSAGES):
         return None
     note = None if is_asked else results.LOOSE if plan.alternatives else results.UNTYPED
-    # Any of the words: the candidates of the chunks, ranked; where these have none, any message with one of the words.
+    # Any of the words: the candidates of the chunks, ranked; where these have none, and somebody searches, any message
+    # with one of the words.
     found = any_words(index, replace(query, text=asked_for(query.text)))
     plan = any_of(found.text)
     if not plan.alternatives:
@@ -193,7 +194,7 @@ def _search(connection: Connection, query: SearchQuery, may_wait: bool) -> Searc
     marks = plan.terms
     if matches := found.matches:
         marks += tuple(marks_of(query_terms(found.text)))
-    else:
+    elif not query.is_turn:
         matches = _enough(index.find(plan), query)
     note = results.joined([note, results.respelled(found.corrected)]) if matches else None
     return results.discovery(passages, query, matches, marks, note, found.scores)
