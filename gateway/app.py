@@ -33,7 +33,7 @@ from core.facts.provider import FactsProvider
 from core.facts.ranking import FactRanking, KnownFacts
 from core.memory.manager import MemoryManager
 from core.memory.provider import MemoryProvider, hooks_of
-from core.models.composed import FallbackModel, MeteredModel
+from core.models.wrappers import FallbackModel, MeteredModel
 from core.notes.provider import NotesProvider
 from core.ports import Adapter, Model
 from core.search.expansion import ExpandedRecall

@@ -14,7 +14,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from config.settings import CacheLife
-from core.dates.when import wall_time
+from core.dates.resolution import wall_time
 from core.guard import provenance
 from core.guard.fence import fence, neutralise
 from core.memory.manager import MemoryManager

@@ -17,7 +17,7 @@ from core.agent.sessions import SessionTracker, Turn, window_of
 from core.agent.tool_runner import ToolRunner
 from core.errors import MnemeError, ModelError, StaleReadError
 from core.guard.fence import Scrubber, scrub
-from core.models.composed import TOO_LONG, MeteredModel
+from core.models.wrappers import TOO_LONG, MeteredModel
 from core.ports import Clock
 from core.store.outbox import OutboxItem
 from core.store.sessions import Conversations

@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 
 from core.dates.grammar import clean, pattern, words
 from core.dates.grammar import read as read_moment
-from core.dates.when import DEFAULT_HOUR, Reading, Schedule, When, existing
+from core.dates.resolution import DEFAULT_HOUR, Reading, Schedule, When, existing
 
 _FRONT_WORDS = 24
 _END_WORDS = 14

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Literal, get_args
 
-from core.dates.when import Reading
+from core.dates.resolution import Reading
 from core.errors import Refused
 from core.ports import Clock
 from core.scheduling.schedule import describe, exact, next_after, parse

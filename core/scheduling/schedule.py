@@ -14,7 +14,7 @@ from cronsim import CronSim, CronSimError
 
 from core.dates import parsing
 from core.dates.grammar import WEEKDAYS
-from core.dates.when import EXAMPLES, Reading, Schedule, existing
+from core.dates.resolution import EXAMPLES, Reading, Schedule, existing
 from core.errors import ConfigError, Refused
 
 SHORTEST = timedelta(minutes=1)

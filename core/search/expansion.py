@@ -14,10 +14,10 @@ from zoneinfo import ZoneInfo
 import structlog
 from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
 
-from core.dates.when import wall_time
+from core.dates.resolution import wall_time
 from core.errors import ModelError, StoreError
 from core.guard.fence import fence, neutralise, scrub
-from core.models.composed import TOO_LONG
+from core.models.wrappers import TOO_LONG
 from core.ports import Clock, Model
 from core.search import filters
 from core.search.ranking import fused

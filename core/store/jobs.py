@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from core.dates.when import Schedule
+from core.dates.resolution import Schedule
 from core.errors import Refused
 from core.store import rows
 from core.store.engine import Connection, Row, Values

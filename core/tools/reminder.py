@@ -9,7 +9,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from core.dates.when import Reading
+from core.dates.resolution import Reading
 from core.errors import ToolError
 from core.facts.evidence import EvidenceSearch
 from core.guard.provenance import told

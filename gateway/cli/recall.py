@@ -109,7 +109,7 @@ async def _searching(services: Services, query: SearchQuery) -> AsyncIterator[Hi
     if not (query.is_expanded or query.is_summarized):
         yield services.recall
         return
-    from core.models.composed import MeteredModel
+    from core.models.wrappers import MeteredModel
     from core.search.expansion import ExpandedRecall
     from gateway.services import client
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from core.dates.when import Reading
+from core.dates.resolution import Reading
 from core.errors import Refused
 from core.markup.text import escape
 from core.scheduling.appointments import ACTIONS, Action

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.dates.when import Schedule
+from core.dates.resolution import Schedule
 from core.errors import ConfigError, Refused
 from core.scheduling.schedule import describe, exact, next_after, parse
 

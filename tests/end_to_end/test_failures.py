@@ -10,7 +10,7 @@ import pytest
 
 from core.agent.offline import Offline
 from core.errors import ModelError, StoreError
-from core.models.composed import FallbackModel
+from core.models.wrappers import FallbackModel
 from core.types import Address, Message, Scope, Session, Usage
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway

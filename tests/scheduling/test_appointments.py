@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from core.dates.when import Reading
+from core.dates.resolution import Reading
 from core.errors import Refused
 from core.scheduling.appointments import ACTIONS, Appointments
 from core.store.jobs import Job, Jobs

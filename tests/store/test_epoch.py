@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from core.dates.when import Schedule
+from core.dates.resolution import Schedule
 from core.errors import StaleReadError
 from core.privacy.epoch_guard import EpochGuard
 from core.store.actions import Actions, ButtonAction

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from core.dates.when import Reading
+from core.dates.resolution import Reading
 from core.errors import Refused, ToolError
 from core.facts.evidence import EvidenceSearch
 from core.review.review import Review
