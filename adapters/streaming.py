@@ -14,7 +14,8 @@ from typing import Protocol
 import structlog
 
 from core.errors import DeliveryError, MnemeError
-from core.markup.render import StyledText, render, split
+from core.markup.render import StyledText, render
+from core.markup.split import split
 from core.ports import DeliveryRecord
 from core.types import Answer
 

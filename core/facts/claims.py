@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 
 from core.dates.periods import read as read_period
 from core.errors import Refused
-from core.review.review import ANYWAY, insisting, typed
+from core.review.pending import ANYWAY, insisting, typed
 from core.store.facts import Fact, FactKind, FactOrigin, Facts, Grain
 from core.store.notes import Author, PendingNote
 from core.text.names import names_in

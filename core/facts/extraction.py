@@ -29,7 +29,7 @@ from core.guard.provenance import said as typed
 from core.guard.provenance import typed_part
 from core.memory.provider import is_remembered
 from core.ports import Model
-from core.review.review import Review
+from core.review.pending import Review
 from core.store.fact_backlog import FactBacklog
 from core.store.facts import Fact, FactKind, FactOrigin
 from core.store.notes import FACT, Author, Operation

@@ -23,7 +23,7 @@ from core.facts.ranking import KnownFacts, Question
 from core.guard.guard import suspicion
 from core.memory.provider import MemoryProvider, is_remembered
 from core.models.content_blocks import parsed
-from core.review.review import Review
+from core.review.pending import Review
 from core.store.facts import Fact, Facts
 from core.store.notes import FACT, Author, Operation
 from core.text.names import entity_key

@@ -19,7 +19,7 @@ from core.errors import Refused
 from core.guard.guard import LIMIT_CHARS
 from core.notes.files import FILES, SEPARATOR, NoteFiles, has_separator, with_plain_lines
 from core.ports import Clock
-from core.review.review import Review, reason_to_wait, typed
+from core.review.pending import Review, reason_to_wait, typed
 from core.store.notes import Author, NoteChange, Notes, Operation, PendingNote
 from core.types import Account, ErasureEpoch, Scope, Session
 

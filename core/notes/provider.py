@@ -22,7 +22,7 @@ from core.memory.provider import MemoryProvider, is_remembered
 from core.models.content_blocks import parsed
 from core.notes.files import FILES
 from core.notes.notebook import Notebook
-from core.review.review import quoted, reason_to_wait
+from core.review.pending import quoted, reason_to_wait
 from core.store.notes import Author, NoteChange, Operation
 from core.text.normalize import language_data
 from core.types import Json, Tool, ToolContext

@@ -14,7 +14,7 @@ from core.errors import ToolError
 from core.facts.evidence import EvidenceSearch
 from core.guard.provenance import told
 from core.models.content_blocks import parsed
-from core.review.review import Review
+from core.review.pending import Review
 from core.scheduling.appointments import Appointments
 from core.store.jobs import Job
 from core.store.notes import QUESTION, REMINDER, Author, Operation

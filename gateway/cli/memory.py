@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from core.review.review import ANYWAY
+from core.review.pending import ANYWAY
 from core.store.facts import Fact
 from core.types import Command, Json, Scope
 from gateway import texts

@@ -12,7 +12,7 @@ from core.errors import Refused
 from core.guard.guard import cleaned, suspicion
 from core.markup.text import escape
 from core.notes.files import FILES
-from core.review.review import ANYWAY, doubt, insisting, quoted
+from core.review.pending import ANYWAY, doubt, insisting, quoted
 from core.store.notes import NoteChange, Operation
 from core.types import Answer, Command
 from gateway import texts

@@ -21,7 +21,7 @@ from core.guard.guard import suspicion
 from core.notes.files import OwnerFiles
 from core.notes.notebook import Notebook
 from core.notes.provider import NotesProvider
-from core.review.review import quoted
+from core.review.pending import quoted
 from core.store.notes import Author, Notes, Operation
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database

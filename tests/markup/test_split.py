@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.markup.discord import to_discord
-from core.markup.render import StyledText, render, split
+from core.markup.render import StyledText, render
+from core.markup.split import split
 from tests.fixtures.markdowns import MEASURES, discord_length, markdowns, telegram_length
 
 pytestmark = pytest.mark.slow

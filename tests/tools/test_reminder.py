@@ -10,7 +10,7 @@ import pytest
 from core.dates.resolution import Reading
 from core.errors import Refused, ToolError
 from core.facts.evidence import EvidenceSearch
-from core.review.review import Review
+from core.review.pending import Review
 from core.scheduling.appointments import Appointments
 from core.store.jobs import Jobs
 from core.store.notes import Notes
