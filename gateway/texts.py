@@ -96,8 +96,8 @@ def failed(error: Exception, incident: str, *, is_kept: bool = True) -> str:
 def unfinished(count: int) -> str:
     """Empty when there are none."""
     if count == 1:
-        return "1 answer is not finished; it goes on after the next start."
-    return f"{count} answers are not finished; they go on after the next start." if count else ""
+        return "1 answer is not finished; it will be finished after the next start."
+    return f"{count} answers are not finished; they will be finished after the next start." if count else ""
 
 
 def unknown_command(name: str, near: Sequence[str]) -> str:

@@ -47,6 +47,7 @@ CAUGHT_UP_FOR = timedelta(hours=24)
 CAUGHT_UP_MESSAGES = 50
 """Of what was missed, the last so many messages of a channel within this time are taken in later."""
 CAUGHT_UP_CHANNELS = 100
+CAUGHT_UP_TRIES = 6
 CAUGHT_UP_AT_ONCE = 10
 """Discord takes fifty calls a second, and answers go on meanwhile."""
 CHANNELS_KNOWN_FOR = timedelta(days=30)
@@ -165,8 +166,9 @@ class DiscordEvents:
                         self.start(sink.serve(entry_id))
 
     async def _latest(self, channel_id: int) -> list[Any]:
-        """The last messages of a channel as they come, oldest first; none where the bot may not see them."""
-        while True:
+        """The last messages of a channel as they come, oldest first; none where the bot may not see them, or where they
+        cannot be had for about a minute: those who write now wait no longer."""
+        for attempt in range(CAUGHT_UP_TRIES):
             try:
                 async with self._fetching:
                     client = await self.client()
@@ -175,8 +177,9 @@ class DiscordEvents:
             except DeliveryError as error:
                 log.warning("What was missed in channel %d of Discord cannot be looked up: %s", channel_id, error)
                 if error.is_permanent:
-                    return []
-                await asyncio.sleep(error.retry_after_s or self.rest_s)
+                    break
+                await asyncio.sleep(error.retry_after_s or self.rest_s * 2**attempt)
+        return []
 
     async def _admit_missed(self, sink: Sink, raw: Any) -> int | None:
         channel_id = int(raw["channel_id"])

@@ -77,7 +77,7 @@ class StatusReport:
         services = self._services
         states = self.supervisor.states if self.supervisor else await services.platforms()
         names = services.settings.model
-        asked = f"{names.chat}, for small work {names.helper}"
+        asked = f"{names.chat}, for small tasks {names.helper}"
         counts = await services.outbox.counts()
         queued = ", ".join(f"{counts[name]} {name}" for name in ("due", "dead") if counts.get(name))
         # What was written last stands in the write-ahead log until it is checkpointed.

@@ -15,7 +15,7 @@ from tests.fixtures.live_system import KEY, PERSON, LiveSystem
 from tests.fixtures.messages_api import MessagesApi
 from tests.fixtures.model_reply import ModelReply
 
-LEFT_OPEN = "1 answer is not finished; it goes on after the next start."
+LEFT_OPEN = "1 answer is not finished; it will be finished after the next start."
 
 
 class HangingModel:

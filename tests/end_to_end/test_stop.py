@@ -128,6 +128,6 @@ async def test_on_discord_what_was_shown_of_a_stopped_answer_is_its_one_message(
             await api.user_says(channel, f"{api.mention()} tell me", ana)
             (shown,) = await api.wait_for(lambda: api.messages(channel)[1:])
             await api.slash(channel, ana, "stop")
-            await api.wait_for(lambda: len(api.said(channel)) == 2 and "[stopped]" in api.said(channel)[0])
-            assert sorted(api.said(channel)) == ["A long story\n\n[stopped]", "Stopped."]
+            await api.wait_for(lambda: "Stopped." in api.said(channel, ana) and "[stopped]" in api.said(channel)[0])
+            assert api.said(channel) == ["A long story\n\n[stopped]"], "only who stopped it sees more"
             assert api.messages(channel)[1]["id"] == shown["id"]

@@ -374,6 +374,19 @@ async def test_what_was_missed_is_fetched_until_that_works_and_never_where_it_is
         assert [one.text for one in router.seen if one.sender.id == bo] == ["now"]
 
 
+async def test_a_channel_whose_history_cannot_be_had_is_not_deaf(
+    api: DiscordApi, router: FakeRouter, inbox: Inbox
+) -> None:
+    ana = api.user("Ana")
+    channel = api.dm(ana)
+    await see(inbox, channel, await api.user_says(channel, "before", ana, is_told=False))
+    api.rest.fail("GET", f"/channels/{channel}/messages", 408, times=999)
+    async with listening(make(api, inbox), router, api):
+        await api.user_says(channel, "now", ana)
+        await api.wait_for(lambda: router.served)
+        assert [one.text for one in router.seen] == ["now"]
+
+
 async def test_a_missed_message_that_cannot_be_read_costs_only_itself(
     api: DiscordApi, router: FakeRouter, inbox: Inbox, database: Database
 ) -> None:
