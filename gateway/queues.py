@@ -70,8 +70,8 @@ class _Queue:
     waiting: deque[PendingEvent] = field(default_factory=deque)
     taken: list[PendingEvent] = field(default_factory=list)
     running: asyncio.Timeout | None = None
-    is_open: Callable[[], bool] = bool
-    """Whether the running turn can take along what comes in now."""
+    interrupt: Callable[[], bool] = bool
+    """Whether the running turn is given up, to be begun anew with what comes in now."""
     is_extended: bool = False
 
 
@@ -88,7 +88,7 @@ class ConversationQueues:
         if queue.running is not None and queue.running.when() is None and queue.waiting[0] is event:
             last = queue.taken[-1]
             is_near = event.joined_at - last.joined_at <= BURST_S and event.inbound.sender.id == last.inbound.sender.id
-            if is_near and last.goes_with(event) and len(queue.taken) < BURST_MOST and queue.is_open():
+            if is_near and last.goes_with(event) and len(queue.taken) < BURST_MOST and queue.interrupt():
                 queue.is_extended = True
                 queue.running.reschedule(event.joined_at)
 
@@ -117,10 +117,11 @@ class ConversationQueues:
                 del self._queues[key]
 
     @asynccontextmanager
-    async def stoppable(self, address: Address, is_open: Callable[[], bool]) -> AsyncIterator[asyncio.Timeout]:
-        """A turn that is stopped, or extended while it `is_open`, raises TimeoutError here, with ``expired()`` true."""
+    async def stoppable(self, address: Address, interrupt: Callable[[], bool]) -> AsyncIterator[asyncio.Timeout]:
+        """A turn that is stopped, or extended where it lets one `interrupt` it, raises TimeoutError here, with
+        ``expired()`` true."""
         queue = self._queues[address.key]
-        queue.is_open, queue.is_extended = is_open, False
+        queue.interrupt, queue.is_extended = interrupt, False
         try:
             async with asyncio.timeout(None) as running:
                 queue.running = running
@@ -129,7 +130,7 @@ class ConversationQueues:
             queue.running = None
 
     async def extension(self, address: Address) -> list[PendingEvent] | None:
-        """What the turn that has just ended is to be begun anew with; None where it was stopped."""
+        """What the turn that has just ended is to be begun anew with; None where it was not extended."""
         queue = self._queues[address.key]
         if not queue.is_extended:
             return None

@@ -383,11 +383,11 @@ class Router:
         """Raises StaleReadError where `batch` has grown, so that the turn is begun anew with all of it."""
         first, last = batch[0], batch[-1]
         try:
-            async with self._queues.stoppable(turn.address, lambda: self._agent.is_untouched(turn)) as running:
+            async with self._queues.stoppable(turn.address, lambda: self._agent.interrupt(turn)) as running:
                 if not first.is_stopped:
                     return await self._agent.answer(turn, last.reply.show)
-        except TimeoutError:
-            if not running.expired():
+        except (TimeoutError, StaleReadError) as error:
+            if isinstance(error, TimeoutError) and not running.expired():
                 raise
             more = await self._queues.extension(turn.address)
             if more is not None:
@@ -396,6 +396,8 @@ class Router:
                     await last.reply.abandon()
                     await self._begin(batch)
                 raise StaleReadError("More was said before anything was answered.") from None
+            if isinstance(error, StaleReadError):
+                raise
         first.is_stopped = True
         # It may have been stopped while the whole answer was being stored.
         return await self._agent.stop(turn, (await self._delivery.outbox.find(turn.outbox_item)).answer)

@@ -59,6 +59,7 @@ class _RunningTurn:
         """Of the model, not logged yet."""
         self.is_untouched = True
         """Nothing was shown, and the model has not answered: it may be begun anew without a trace."""
+        self.is_interrupted = False
         self._show = show
         self.begin_call()
 
@@ -137,10 +138,14 @@ class Agent:
         text = "\n\n".join(part for part in (present, STOPPED) if part)
         return await self._finish(running, self._plain(session, text))
 
-    def is_untouched(self, turn: Turn) -> bool:
-        """Whether nothing of the answer under way was shown, no tool has run, and the model has not answered."""
+    def interrupt(self, turn: Turn) -> bool:
+        """False where something of the answer under way was shown, a tool has run, or the model has answered; else
+        nothing of it is stored any more, and `answer` raises StaleReadError if it is not cancelled before."""
         running = self._running.get(turn.outbox_item.key)
-        return running is None or running.is_untouched
+        if running is None:
+            return True
+        running.is_interrupted = running.is_untouched
+        return running.is_untouched
 
     async def place(self, turn: Turn) -> Session:
         """The session to keep a command with: the open one, or a new one without a prompt."""
@@ -279,6 +284,8 @@ class Agent:
         outbox_item: OutboxItem | None = None,
     ) -> None:
         """With what the model used. A write goes on when its caller is stopped, so it is logged once."""
+        if running.is_interrupted:
+            raise StaleReadError("More was said before anything was answered.")
         calls, running.calls = running.calls, []
         try:
             epoch = running.turn.epoch

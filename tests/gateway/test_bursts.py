@@ -161,3 +161,30 @@ async def test_stop_after_something_was_added_stops_it_all(home: Path) -> None:
         assert len(model.requests) <= 2
         assert await harness.services.inbox.waiting() == []
         assert replies[0].answer is not None
+
+
+async def test_an_answer_that_comes_at_the_moment_at_which_more_is_said_is_not_lost(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = SilentModel()
+    async with open_gateway(home, model) as harness:
+        join = harness.router._queues.join
+
+        def join_as_the_model_answers(event: queues.PendingEvent) -> None:
+            if model.began.is_set():
+                model.gate.set()
+            join(event)
+
+        monkeypatch.setattr(harness.router._queues, "join", join_as_the_model_answers)
+        replies = [KeptReply(), KeptReply()]
+        serving = []
+        for text, reply in zip(("one", "two"), replies, strict=True):
+            number = await harness.router.admit(harness.inbound(text), reply)
+            assert number is not None
+            serving.append(asyncio.create_task(harness.router.serve(number)))
+            await model.began.wait()
+        await asyncio.gather(*serving)
+        stored = await harness.services.database.fetch_all("SELECT text FROM messages WHERE role = 'assistant'")
+        assert [row["text"] for row in stored] == [text for text in answers(replies) if text] == ["answer 2"]
+        assert "one" in model.sent()
+        assert "two" in model.sent()
