@@ -12,6 +12,8 @@ from core.types import Account, Address, Scope, Sender
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel
 
+pytestmark = pytest.mark.slow
+
 ROOM = Scope.room("telegram", "-5")
 IN_ROOM: dict[str, Any] = {"is_direct": False, "address": Address(platform="telegram", chat_id="-5"), "scope": ROOM}
 

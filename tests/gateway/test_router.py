@@ -18,6 +18,8 @@ from tests.fixtures.delivery_record import hold
 from tests.fixtures.gateway_harness import GatewayHarness, KeptPlatform, KeptReply, notices, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 
+pytestmark = pytest.mark.slow
+
 ROOM = Scope.room("telegram", "-100")
 ROOM_ADDRESS = Address(platform="telegram", chat_id="-100")
 

@@ -19,6 +19,8 @@ from core.store.sqlite.database import Database
 from core.transfer.formats import read_lines
 from tests.transfer.test_archive import line
 
+pytestmark = pytest.mark.slow
+
 LIMIT_BYTES = 16_000_000
 WATCH_S = 0.01
 READER = """
