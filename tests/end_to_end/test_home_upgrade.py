@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import contextlib
 import json
 import os
 import shutil
@@ -238,8 +239,13 @@ async def test_the_gateway_goes_on_where_the_earlier_version_was_killed(old: Pat
         async with gateway(old, api):
             await api.wait_for(lambda: told(OWNER, "Due now: the second, behind it"), 30)
             await api.wait_for(lambda: told(OWNER, "renew the mooring licence"), 30)
-            await api.wait_for(lambda: told(MEMBER, "forty years old"), 30)
-            # While the index is made anew the answer does not repeat the question.
+            # While the index is made anew not everything is found, and the answer does not repeat the question.
+            for _ in range(10):
+                with contextlib.suppress(TimeoutError):
+                    await api.wait_for(lambda: told(MEMBER, "forty years old"), 3)
+                    break
+                api.user_says(MEMBER, "/recall bonsai")
+            assert told(MEMBER, "forty years old")
             await api.wait_for(lambda: told(OTHER, "bonsai") or told(OTHER, "Nothing found"), 30)
         texts = api.texts(OWNER)
         assert texts.index("Due now: the first parcel ⏰") < texts.index("Due now: the second, behind it")
