@@ -6,8 +6,8 @@ See tests/fixtures/homes/README.md. It all goes through the command line in a pr
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import contextlib
+import hashlib
 import json
 import os
 import shutil
