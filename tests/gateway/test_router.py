@@ -200,14 +200,14 @@ async def test_a_turn_that_fails_is_apologised_for_with_an_incident(home: Path) 
         assert (await harness.say("again")).text == "fine"
 
 
-async def test_a_restart_answers_what_was_accepted_once_and_into_the_placeholder(home: Path) -> None:
+async def test_a_restart_answers_what_was_accepted_once_and_into_the_message_that_was_begun(home: Path) -> None:
     async with open_gateway(home) as harness:
         reply = KeptReply()
         inbound = harness.inbound("are you there?")
         number = await harness.router.admit(inbound, reply)
         assert number is not None
         outbox_item = await hold(harness.delivery.outbox, harness.delivery.draft(inbound))
-        await harness.services.outbox.set_posted(outbox_item.key, ["placeholder"])
+        await harness.services.outbox.set_posted(outbox_item.key, ["31"])
     async with open_gateway(home, ScriptedModel(says("yes"))) as harness:
         platform = harness.platforms["telegram"]
         for number in await harness.router.resume(platform, timedelta(days=1)):
@@ -216,7 +216,7 @@ async def test_a_restart_answers_what_was_accepted_once_and_into_the_placeholder
         assert address == inbound.address
         assert late.text == "yes"
         assert late.receipt is not None
-        assert list(late.receipt.posted) == ["placeholder"]
+        assert list(late.receipt.posted) == ["31"]
         assert await harness.router.resume(platform, timedelta(days=1)) == []
 
 

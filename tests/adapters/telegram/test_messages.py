@@ -421,7 +421,7 @@ async def test_a_restart_edits_and_does_not_post_again(api: BotApi, bot: Bot) ->
     assert api.texts(42) == ["Ana lives in Porto."]
 
 
-async def test_a_placeholder_that_a_person_deleted_is_posted_anew(api: BotApi, bot: Bot) -> None:
+async def test_a_message_that_a_person_deleted_is_posted_anew(api: BotApi, bot: Bot) -> None:
     painter = StreamedReply(canvas(bot, 42))
     slip = ListRecord(posted=["31"])
     painter.begin(slip)
