@@ -29,8 +29,7 @@ from core.agent.turn import Agent
 from core.errors import ConfigError
 from core.facts.evidence import EvidenceSearch
 from core.facts.extraction import Extraction, FactReader
-from core.facts.provider import FactsProvider
-from core.facts.ranking import FactRanking, KnownFacts
+from core.facts.provider import FactRanking, FactsProvider, KnownFacts
 from core.memory.manager import MemoryManager
 from core.memory.provider import MemoryProvider, hooks_of
 from core.models.wrappers import FallbackModel, MeteredModel
@@ -38,7 +37,7 @@ from core.notes.provider import NotesProvider
 from core.ports import Adapter, Model
 from core.search.expansion import ExpandedRecall
 from core.search.recall import HistoryProvider
-from core.store.fact_backlog import FactBacklog
+from core.store.facts import FactBacklog
 from core.store.sqlite.fact_index import FactIndex
 from core.store.sync import PLATFORM as MEMORY
 from core.store.sync import SyncQueue

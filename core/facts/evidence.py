@@ -15,7 +15,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from core.errors import ToolError
-from core.facts.claims import is_first_person
+from core.facts.claims import is_first_person, sign
 from core.guard.provenance import said as typed
 from core.guard.provenance import typed_part
 from core.store.sessions import Conversations
@@ -250,7 +250,7 @@ def own_words(text: str) -> str:
     lines = _QUOTED.sub(" ", typed_part(text)).splitlines()
     kept = "\n".join(line for line in lines if not line.lstrip().startswith((">", "[att"))).strip()
     begins = (sentence.end() for sentence in _BEGINNING.finditer(kept))
-    handed = next((place for place in begins if pattern("handed_over").match(kept, place)), len(kept))
+    handed = next((place for place in begins if sign("handed_over").match(kept, place)), len(kept))
     return kept[:handed].rstrip()
 
 

@@ -21,17 +21,15 @@ import structlog
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from core.errors import ModelError, Refused
-from core.facts.claims import FACT_CHARS, Claim, SingleAttribute, fact_of, since_of
+from core.facts.claims import FACT_CHARS, Claim, SingleAttribute, claims, fact_of, since_of, value_of
 from core.facts.evidence import Evidence, own_words, subject_of
-from core.facts.rules import claims, value_of
 from core.guard.guard import suspicion
 from core.guard.provenance import said as typed
 from core.guard.provenance import typed_part
 from core.memory.provider import is_remembered
 from core.ports import Model
 from core.review.pending import Review
-from core.store.fact_backlog import FactBacklog
-from core.store.facts import Fact, FactKind, FactOrigin
+from core.store.facts import Fact, FactBacklog, FactKind, FactOrigin
 from core.store.notes import FACT, Author, Operation
 from core.text.names import ME, attribute_of, names_in
 from core.text.normalize import language_data

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 
 from core.errors import Refused
 from core.facts.claims import Dictation
-from core.facts.ranking import FactRanking, KnownFacts, Question
+from core.facts.provider import FactRanking, KnownFacts, Question
 from core.markup.text import escape
 from core.store.facts import Fact, FactChange
 from core.store.sessions import find_original

@@ -17,9 +17,8 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from core.facts import hrr
-from core.facts.claims import Claim, fact_of
-from core.facts.ranking import FactRanking, Question
-from core.facts.rules import claims
+from core.facts.claims import Claim, claims, fact_of
+from core.facts.provider import FactRanking, Question
 from core.store.facts import Fact, Facts, insert
 from core.store.sqlite.database import Database
 from core.text.names import entity_key, keys_in, names_in

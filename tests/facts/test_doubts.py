@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from core.facts.ranking import FactRanking, KnownFacts
+from core.facts.provider import FactRanking, KnownFacts
 from core.store.facts import Fact, Facts
 from core.store.sqlite.database import Database
 from core.types import Account, Scope

@@ -12,8 +12,7 @@ import pytest
 
 from core.agent.offline import Offline
 from core.errors import ToolError
-from core.facts.provider import FactsProvider
-from core.facts.ranking import FactRanking
+from core.facts.provider import FactRanking, FactsProvider
 from core.store.facts import Facts
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database

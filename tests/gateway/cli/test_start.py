@@ -7,7 +7,7 @@ import sys
 
 LATER = ("anthropic", "dateparser", "discord", "ijson", "markdown_it", "telegram")
 """Packages, and below modules of ours, that a command loads when it comes to need them."""
-OURS_LATER = ("core.transfer.source", "core.facts.rules", "core.search.expansion", "gateway.app")
+OURS_LATER = ("core.transfer.source", "core.facts.claims", "core.search.expansion", "gateway.app")
 
 
 def run(script: str) -> tuple[int, str, str]:
