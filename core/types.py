@@ -31,7 +31,7 @@ tools returned). command: a slash command and its answer, kept, for nobody's eye
 InboundKind = Literal["message", "edit", "delete", "action"]
 Origin = Literal["typed", "pasted", "forwarded", "via_bot", "member", "tool", "service", "file", "imported"]
 """Who said a text decides what becomes of it. Of messages typed, forwarded, via_bot (by a bot that the person called)
-and imported are stored; which part of a typed one was pasted is read off its text (`core.guard.provenance`); member is
+and imported are stored; which part of a typed one was pasted is read off its text (`core.guard.fence`); member is
 what others in a room typed."""
 CallKind = Literal["chat", "title", "summary", "expansion", "facts"]
 """What a model is asked for."""

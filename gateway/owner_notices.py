@@ -8,7 +8,7 @@ from collections.abc import Callable
 from datetime import datetime
 from hashlib import sha256
 
-from core.notes.files import FILES
+from core.notes.notebook import FILES
 from core.store.notes import PendingNote
 from core.store.outbox import OutboxItem
 from core.store.people import Pairing

@@ -15,8 +15,7 @@ from config.settings import Settings
 from core.errors import ConfigError
 from core.memory.plugins import Plugins
 from core.memory.provider import MemoryProvider
-from core.notes.files import OwnerFiles
-from core.notes.notebook import Notebook
+from core.notes.notebook import Notebook, OwnerFiles
 from core.ports import Clock
 from core.privacy.epoch_guard import EpochGuard
 from core.privacy.forgetting import Forgetting, HomeFiles

@@ -15,8 +15,8 @@ from zoneinfo import ZoneInfo
 
 from config.settings import CacheLife
 from core.dates.resolution import wall_time
-from core.guard import provenance
-from core.guard.fence import fence, neutralise
+from core.guard.fence import fence, neutralise, told
+from core.guard.fence import mark as account_mark
 from core.memory.manager import MemoryManager
 from core.types import Account, Attachment, Json, Message, ToolContext
 
@@ -65,9 +65,9 @@ class UserMessages:
         parts = [f"{wall_time(row.created_at.astimezone(self._zone))} {self._zone_name}"]
         if context.scope.is_room and row.sender:
             account = Account(platform=context.session.address.platform, user_id=row.sender.id)
-            marks = [provenance.mark(account)] if row.sender.id else []
+            marks = [account_mark(account)] if row.sender.id else []
             parts.append(" ".join(["from", _one_line(row.sender.name), *marks]))
-        return f"[{', '.join([*parts, *filter(None, [provenance.told(row)])])}]"
+        return f"[{', '.join([*parts, *filter(None, [told(row)])])}]"
 
 
 def with_attachments(text: str, attachments: Sequence[Attachment]) -> str:

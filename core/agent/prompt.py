@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 from core.guard.fence import neutralise
 from core.memory.manager import MemoryManager
-from core.notes.files import OwnerFiles
+from core.notes.notebook import OwnerFiles
 from core.types import ToolContext
 
 SOUL_CHARS = 20_000

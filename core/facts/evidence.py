@@ -16,8 +16,8 @@ from zoneinfo import ZoneInfo
 
 from core.errors import ToolError
 from core.facts.claims import is_first_person, sign
-from core.guard.provenance import said as typed
-from core.guard.provenance import typed_part
+from core.guard.fence import said as typed
+from core.guard.fence import typed_part
 from core.store.sessions import Conversations
 from core.text.names import ME, entity_key, hint_words, kin_words, names_in
 from core.text.normalize import fold, is_unspaced, language_data, plain, words_of

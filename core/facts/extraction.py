@@ -23,9 +23,9 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from core.errors import ModelError, Refused
 from core.facts.claims import FACT_CHARS, Claim, SingleAttribute, claims, fact_of, since_of, value_of
 from core.facts.evidence import Evidence, own_words, subject_of
+from core.guard.fence import said as typed
+from core.guard.fence import typed_part
 from core.guard.guard import suspicion
-from core.guard.provenance import said as typed
-from core.guard.provenance import typed_part
 from core.memory.provider import is_remembered
 from core.ports import Model
 from core.review.pending import Review

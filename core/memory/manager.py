@@ -6,9 +6,11 @@ Built-in ones come first; external ones are synced through the outbox. One that 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
+import re
+import unicodedata
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from itertools import chain, pairwise, zip_longest
 from pathlib import Path
 from typing import Any, TypeVar
@@ -18,10 +20,10 @@ import structlog
 from core.errors import ConfigError, DeliveryError, MnemeError
 from core.memory.guarded_provider import GuardedProvider, tool_fault
 from core.memory.provider import Forgotten, MemoryProvider, implements, is_remembered
-from core.memory.smalltalk import is_smalltalk
 from core.ports import Clock
 from core.store.notes import NoteChange
 from core.store.sync import NOTES, SyncQueue, SyncTask
+from core.text.normalize import language_data
 from core.text.sanitize import on_one_line
 from core.types import Message, Session, Tool, ToolContext
 
@@ -33,6 +35,11 @@ CATCH_UP_S = 600.0
 """Limit of the work after the start, which may be that of some days."""
 OWN_BLOCK_TIMEOUTS = 5
 """A built-in block may take so many times longer: a whole session without its notes is worse than to wait."""
+
+
+SMALLTALK_CHARS = 80
+"""A longer message is no small talk."""
+_DRAWN_OUT = re.compile(r"(.)\1{2,}")
 
 
 class MemoryManager:
@@ -271,3 +278,34 @@ def _turn(rows: Sequence[Message], first_id: int) -> list[Message]:
     begins = (row.id for before, row in pairwise(rows) if row.role == "user" and before.role != "user")
     end = next((begin for begin in begins if begin > first_id), None)
     return [row for row in rows if row.id >= first_id and (end is None or row.id < end)]
+
+
+def is_smalltalk(text: str) -> bool:
+    """Whether it is only "ok", "thanks!", "👍" or the like (`data/smalltalk.toml`), or empty. A word that may also be a
+    name, or a question, is none: searching for nothing costs less than not searching."""
+    if len(text) > SMALLTALK_CHARS:
+        return False
+    folded = unicodedata.normalize("NFKC", text).casefold().replace("’", "'")
+    kept = "".join(sign if unicodedata.category(sign)[0] in "LMN" or sign == "'" else " " for sign in folded)
+    # What is left of an emoji is a mark without a letter.
+    said = " ".join(word.strip("'") for word in kept.split() if any(map(str.isalnum, word)))
+    known, phrases, fillers = _patterns()
+    rest = phrases.sub("", said).split()
+    return all(
+        word in known or _DRAWN_OUT.sub(r"\1", word) in known or fillers.fullmatch(word) is not None for word in rest
+    )
+
+
+@cache
+def _patterns() -> tuple[frozenset[str], re.Pattern[str], re.Pattern[str]]:
+    """Small words, phrases, and what may stand for a word: laughter, or pieces of a script without spaces."""
+    data = language_data("smalltalk", "core.memory")
+    # Possessive: a long row of pieces that ends in something else is not tried in every cut.
+    pieces = rf"(?:{_any(data['pieces'].casefold().split())})++"
+    phrases = re.compile(rf"(?<!\S)(?:{_any(data['phrases'])})(?!\S)")
+    return frozenset(data["words"].casefold().split()), phrases, re.compile(rf"{data['laughter']}|{pieces}")
+
+
+def _any(texts: Iterable[str]) -> str:
+    """Longer ones first."""
+    return "|".join(sorted(map(re.escape, texts), key=len, reverse=True))

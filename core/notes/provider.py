@@ -20,8 +20,7 @@ from core.facts.evidence import EvidenceSearch
 from core.guard.guard import cleaned, suspicion
 from core.memory.provider import MemoryProvider, is_remembered
 from core.models.content_blocks import parsed
-from core.notes.files import FILES
-from core.notes.notebook import Notebook
+from core.notes.notebook import FILES, Notebook
 from core.review.pending import quoted, reason_to_wait
 from core.store.notes import Author, NoteChange, Operation
 from core.text.normalize import language_data

@@ -20,8 +20,7 @@ from zoneinfo import ZoneInfo
 import structlog
 
 from core.errors import Refused, StoreError
-from core.notes.files import FILES
-from core.notes.notebook import Notebook
+from core.notes.notebook import FILES, Notebook
 from core.ports import Clock
 from core.privacy import erasure_search
 from core.privacy.quoting import Quoting

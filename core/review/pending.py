@@ -12,7 +12,7 @@ from datetime import datetime
 
 from core.errors import Refused
 from core.guard import guard
-from core.guard.provenance import mark
+from core.guard.fence import mark
 from core.ports import Clock
 from core.store.notes import Author, Notes, Operation, PendingNote
 from core.types import Account, ErasureEpoch, Scope

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from core.dates.resolution import Reading
 from core.errors import ToolError
 from core.facts.evidence import EvidenceSearch
-from core.guard.provenance import told
+from core.guard.fence import told
 from core.models.content_blocks import parsed
 from core.review.pending import Review
 from core.scheduling.appointments import Appointments

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 from core.errors import Refused
 from core.guard.guard import cleaned, suspicion
 from core.markup.text import escape
-from core.notes.files import FILES
+from core.notes.notebook import FILES
 from core.review.pending import ANYWAY, doubt, insisting, quoted
 from core.store.notes import NoteChange, Operation
 from core.types import Answer, Command

@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 
 from core.errors import Refused
 from core.markup.text import escape
-from core.notes.files import FILES
+from core.notes.notebook import FILES
 from core.store.erasure import ErasureItem, ErasureList
 from core.transfer.formats import to_line
 from core.types import Answer, Command, File

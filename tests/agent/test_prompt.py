@@ -9,8 +9,7 @@ import pytest
 
 from core.agent.prompt import AGENTS_CHARS, GUIDANCE, Prompt
 from core.memory.manager import MemoryManager
-from core.notes.files import OwnerFiles
-from core.notes.notebook import Notebook
+from core.notes.notebook import Notebook, OwnerFiles
 from core.notes.provider import NotesProvider
 from core.store.notes import Notes
 from core.store.sqlite.database import Database

@@ -18,8 +18,7 @@ from typing import cast
 from core.errors import Refused, ToolError
 from core.facts.evidence import Evidence, EvidenceSearch
 from core.guard.guard import suspicion
-from core.notes.files import OwnerFiles
-from core.notes.notebook import Notebook
+from core.notes.notebook import Notebook, OwnerFiles
 from core.notes.provider import NotesProvider
 from core.review.pending import quoted
 from core.store.notes import Author, Notes, Operation

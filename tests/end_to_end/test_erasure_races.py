@@ -13,7 +13,7 @@ from filelock import FileLock
 
 from core.agent.sessions import Turn
 from core.errors import StaleReadError
-from core.notes import files as pages
+from core.notes import notebook as pages
 from core.privacy.forgetting import HomeFiles
 from core.privacy.quoting import Quoting
 from core.types import Address, Answer, Json, Scope, Session, Tool, ToolContext

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from core.guard.provenance import mark
+from core.guard.fence import mark
 from core.types import Account, Address, Scope, Sender
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from core.guard.provenance import TYPED_CHARS, mark, said, told, typed_part
+from core.guard.fence import TYPED_CHARS, mark, said, told, typed_part
 from core.types import Account, Message, Origin, Role, Sender
 from tests.fixtures.samples import NOON
 

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from core.errors import Refused
-from core.notes.files import LIMIT_BYTES, NoteFiles
-from core.notes.notebook import Notebook
+from core.notes.notebook import LIMIT_BYTES, Notebook, NoteFiles
 from core.store.notes import Notes
 from core.store.sqlite.database import Database
 from core.types import Scope

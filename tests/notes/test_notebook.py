@@ -282,7 +282,7 @@ async def test_the_prompt_shows_notes_while_another_program_keeps_the_files(
     notebook: Notebook, home: Path, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await add_note(notebook, ANA, only(ANA), "memory", "Ana lives in Porto.")
-    monkeypatch.setattr("core.notes.files._LOCK_TIMEOUT_S", 0.01)
+    monkeypatch.setattr("core.notes.notebook._LOCK_TIMEOUT_S", 0.01)
     path = home / "memories" / "account%3Atelegram%3A1" / "MEMORY.md"
     path.write_text("Ana lives in Braga.\n")
     session = Session(address=Address(platform="telegram", chat_id="1"), scope=ANA, started_at=SteadyClock().now())

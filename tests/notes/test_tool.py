@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from core.errors import Refused, ToolError
-from core.guard.provenance import mark
+from core.guard.fence import mark
 from core.notes.notebook import Notebook
 from core.notes.provider import NotesProvider
 from core.store.notes import Notes

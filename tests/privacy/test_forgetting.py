@@ -8,7 +8,7 @@ import pytest
 from filelock import FileLock
 
 from core.errors import Refused
-from core.notes import files
+from core.notes import notebook
 from core.notes.notebook import Notebook
 from core.store.notes import Notes
 from core.store.sqlite.database import Database
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow
 async def test_notes_that_another_program_holds_are_waited_for(
     database: Database, clock: SteadyClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(files, "_LOCK_TIMEOUT_S", 0.05)
+    monkeypatch.setattr(notebook, "_LOCK_TIMEOUT_S", 0.05)
     await StoredHistory(database).session(["I moved to Zanzibar", "Fine"])
     forgetting = forgetting_of(database, clock)
     traces = await forgetting.look("Zanzibar", claim_of())
