@@ -14,7 +14,7 @@ from typing import Protocol
 import structlog
 
 from core.errors import DeliveryError, MnemeError
-from core.markup.render import StyledText, render
+from core.markup.markdown import StyledText, render
 from core.markup.split import split
 from core.ports import DeliveryRecord
 from core.types import Answer

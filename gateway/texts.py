@@ -13,7 +13,7 @@ from importlib.resources import files
 from typing import Any
 
 from core.errors import MnemeError
-from core.markup.text import escape
+from core.markup.markdown import escape
 from core.store.sync import QueueCounts
 from core.types import Account, Scope
 

@@ -16,7 +16,7 @@ import discord
 from adapters.discord.client import ACKNOWLEDGED, NOBODY, answered, delivered
 from core.errors import DeliveryError
 from core.markup.discord import to_discord
-from core.markup.render import StyledText
+from core.markup.markdown import StyledText
 from core.types import Address, Answer
 
 if TYPE_CHECKING:

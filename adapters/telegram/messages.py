@@ -26,8 +26,7 @@ from telegram.error import BadRequest, ChatMigrated, TelegramError
 
 from adapters.telegram.client import FloodError, delivery_error, is_about_formatting, is_said
 from core.errors import DeliveryError
-from core.markup.render import StyledText
-from core.markup.text import utf16_length
+from core.markup.markdown import StyledText, utf16_length
 from core.types import Address, Answer, File
 
 T = TypeVar("T")

@@ -12,7 +12,7 @@ from typing import Any
 
 from telegram import CallbackQuery, Chat, Message, MessageEntity, Update, User
 
-from core.markup.text import utf16_length
+from core.markup.markdown import utf16_length
 from core.types import Address, Attachment, Command, Inbound, Origin, Scope, Sender
 
 PLATFORM = "telegram"

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from core.errors import DeliveryError, StoreError
-from core.markup.render import to_plain
+from core.markup.markdown import to_plain
 from core.ports import Clock, DeliveryRecord, Reply, Sink
 from core.text.sanitize import legible
 from core.types import Address, Answer, Command, CommandSpec, File, Inbound, Scope, Sender

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from core.markup.render import StyledText, TextEntity
-from core.markup.text import addresses
+from core.markup.markdown import StyledText, TextEntity, addresses
 
 _MARKS = {"bold": "**", "italic": "*", "strikethrough": "~~"}
 _MARK = re.compile(r"[*~`|]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|\\(?![A-Za-z0-9\s])|<(?=\S)|(?<=@)(?=everyone|here)")

@@ -7,8 +7,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from core.markup.render import StyledText
-from core.markup.text import CJK_CLOSERS, CJK_PAUSES, CJK_STOPS, grapheme_ends
+from core.markup.markdown import CJK_CLOSERS, CJK_PAUSES, CJK_STOPS, StyledText
 
 _SENTENCE_END = re.compile(rf"[.!?…](?=\s)|[{CJK_STOPS}](?![{CJK_CLOSERS}])")
 _WORD_END = re.compile(rf"(?=\s)|(?<=[{CJK_STOPS}{CJK_PAUSES}])(?![{CJK_STOPS}{CJK_PAUSES}{CJK_CLOSERS}])")
@@ -56,6 +55,14 @@ def _boundary(styled: StyledText, end: int) -> int:
         return words[-1]
     graphemes = [place for place in grapheme_ends(text[: end + 64]) if place <= end]
     return graphemes[-1] if graphemes else end
+
+
+def grapheme_ends(text: str) -> list[int]:
+    """The positions after each user-perceived character (Unicode Annex 29)."""
+    # It takes a while to load and is needed for words longer than a message only.
+    import regex  # type: ignore[import-untyped]
+
+    return [match.end() for match in regex.finditer(r"\X", text)]
 
 
 def _places(styled: StyledText, sign: str, end: int) -> Iterator[int]:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import datetime, tzinfo
 from typing import Any
 
-from core.markup.text import escape
+from core.markup.markdown import escape
 from core.store.query import READ_FIRST, FoundSession, Hit, MessageMatch, SearchQuery, SearchResults, ShownMessage
 from core.store.rows import moment
 from core.store.sqlite.passages import BROWSE_MAX, Passages

@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 from core.errors import Refused
 from core.facts.claims import Dictation
 from core.facts.provider import FactRanking, KnownFacts, Question
-from core.markup.text import escape
+from core.markup.markdown import escape
 from core.store.facts import Fact, FactChange
 from core.store.sessions import find_original
 from core.types import Account, Answer, Button, Command, Message, Sender

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 from core.errors import Refused
 from core.guard.guard import cleaned, suspicion
-from core.markup.text import escape
+from core.markup.markdown import escape
 from core.notes.notebook import FILES
 from core.review.pending import ANYWAY, doubt, insisting, quoted
 from core.store.notes import NoteChange, Operation

@@ -12,7 +12,7 @@ from datetime import tzinfo
 from zoneinfo import ZoneInfo
 
 from core.errors import Refused
-from core.markup.text import escape
+from core.markup.markdown import escape
 from core.notes.notebook import FILES
 from core.store.erasure import ErasureItem, ErasureList
 from core.transfer.formats import to_line

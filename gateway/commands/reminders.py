@@ -6,7 +6,7 @@ from typing import cast
 
 from core.dates.resolution import Reading
 from core.errors import Refused
-from core.markup.text import escape
+from core.markup.markdown import escape
 from core.scheduling.appointments import ACTIONS, Action
 from core.store.jobs import Job
 from core.types import Answer, Command, ToolContext

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 from core.errors import Refused
-from core.markup.text import escape
+from core.markup.markdown import escape
 from core.store.outbox import OutboxItem
 from core.store.query import SearchQuery
 from core.types import Answer, Command, Scope, Session

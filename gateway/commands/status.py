@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from core.agent.offline import MODEL as OFFLINE
 from core.errors import Refused
-from core.markup.text import escape
+from core.markup.markdown import escape
 from core.text.sanitize import on_one_line
 from core.types import Answer, Command
 from gateway import texts

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from zoneinfo import ZoneInfo
 
 from core.errors import Refused
-from core.markup.text import escape
+from core.markup.markdown import escape
 from core.types import Answer, Command, Session
 from core.usage.report import Spending
 from gateway import texts

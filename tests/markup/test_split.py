@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.markup.discord import to_discord
-from core.markup.render import StyledText, render
-from core.markup.split import split
+from core.markup.markdown import StyledText, render
+from core.markup.split import grapheme_ends, split
 from tests.fixtures.markdowns import MEASURES, discord_length, markdowns, telegram_length
 
 pytestmark = pytest.mark.slow
@@ -93,6 +93,7 @@ def test_an_address_longer_than_a_message_leaves_its_words() -> None:
 
 
 def test_a_giant_word_is_cut_between_graphemes() -> None:
+    assert grapheme_ends("ae\u0301b") == [1, 3, 4]
     family, accent, flag = "👩\u200d👩\u200d👧", "e\u0301", "🇩🇪"
     for cluster in (family, accent, flag, "👍🏽", "\u1112\u1161\u11ab"):
         parts = parts_of(cluster * 60, 50)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from core.guard.fence import mark
-from core.markup.render import to_plain
+from core.markup.markdown import to_plain
 from core.types import Account, Address, Origin, Scope
 from tests.fixtures.gateway_harness import GatewayHarness, notices, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, calls, says

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from core.markup.render import to_plain
+from core.markup.markdown import to_plain
 from core.search.results import to_json, to_markdown, within
 from core.store.query import FoundSession, Hit, SearchResults, ShownMessage
 from core.types import Address, Scope, Session

@@ -14,8 +14,7 @@ from adapters.streaming import StreamedReply
 from adapters.telegram.client import TelegramRequest
 from adapters.telegram.messages import TelegramMessages
 from core.errors import DeliveryError
-from core.markup.render import render
-from core.markup.text import utf16_length
+from core.markup.markdown import render, utf16_length
 from core.store.outbox import INTENDED
 from core.types import Address, Answer, Button, Command, File
 from tests.fixtures.bot_api import BotApi

@@ -1,18 +1,22 @@
-"""Renders Markdown as text with entities, of which every platform's messages are made, or as text alone (pipes).
+"""Renders Markdown as text with entities, of which every platform's messages are made, or as text alone (pipes); and
+writes a text so that Markdown reads it as it is.
 
 Follows the rules of Telegram's Bot API: nothing nests in code and pre, and quotes do not nest.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+import unicodedata
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
-from core.markup.parse import parse
-from core.markup.text import table_lines, well_formed
-
 if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.rules_block import StateBlock
+    from markdown_it.rules_inline import StateInline
     from markdown_it.tree import SyntaxTreeNode
 
 EntityKind = Literal[
@@ -21,6 +25,26 @@ EntityKind = Literal[
 _STYLES: dict[str, EntityKind] = {"strong": "bold", "em": "italic", "s": "strikethrough"}
 _SCHEMES = ("http://", "https://", "tg://", "mailto:", "tel:")
 _RULE = "———"
+_DEEPEST_BLOCK = 14
+_DEEPEST_PARSED = 20
+_DEEPEST_INLINE = 12
+URL_CHARS = 2000
+"""Longer addresses are text like any other."""
+CJK_STOPS = "\u3002\uff01\uff1f"
+"""Full stop, exclamation and question mark of East Asian scripts, which no space follows."""
+CJK_PAUSES = "\u3001\uff0c\uff1b\uff1a"
+CJK_CLOSERS = "\u300d\u300f\uff09\u3011\u300b"
+_CJK_OPENERS = "\uff08\u300c\u300e\u3010\u300a"
+_URL = re.compile(
+    rf"(?<![^\W_])(?<!\\)https?://(?:(?!\*\*|~~)[^\s<>\"'`\[\]|\\{{}}^{CJK_STOPS}{CJK_PAUSES}{CJK_CLOSERS}{_CJK_OPENERS}])"
+    f"{{1,{URL_CHARS}}}",
+    re.IGNORECASE,
+)
+_URL_TRAIL = ".,;:!?*~"
+_WIDEST_COLUMN = 40
+_ESCAPED = re.compile(r"[\\`*_\[\]<>~|&#]")
+_INDENT = re.compile(r"\n[^\S\n]+")
+_LINE_MARK = re.compile(r"(?<=\n)(?:([0-9]+)(?=[.)])|(?=[+\-=:]))")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +91,28 @@ def render(markdown: str) -> StyledText:
 def to_plain(markdown: str) -> str:
     """Text without any marks but those of lists, quotes and tables; the address of a link follows it in brackets."""
     return "".join(_written(markdown, is_plain=True).chunks).rstrip()
+
+
+def escape(text: str) -> str:
+    """Markdown that reads as exactly this text: for names, titles and quotations inside a composed message."""
+    pieces = []
+    for piece, is_url in addresses("\n" + well_formed(text)):
+        escaped = _INDENT.sub("\n", _ESCAPED.sub(r"\\\g<0>", piece))
+        pieces.append(piece if is_url else _LINE_MARK.sub(r"\1\\", escaped))
+    return "".join(pieces)[1:]
+
+
+def utf16_length(text: str) -> int:
+    """The length of a text in UTF-16 units, as Telegram counts it."""
+    return len(text) + sum(1 for character in text if character > "\uffff")
+
+
+def well_formed(text: str) -> str:
+    """The text with line breaks as one character and without what no platform takes (NUL, half surrogates)."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "\ufffd")
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
 
 
 def _written(markdown: str, *, is_plain: bool) -> _Writer:
@@ -244,3 +290,156 @@ def _inline_text(cell: SyntaxTreeNode) -> str:
     writer = _Writer((), is_plain=True)
     writer.inlines(cell.children)
     return "".join(writer.chunks).replace("\n", " ").strip()
+
+
+def width(text: str) -> int:
+    """Columns that the text takes in a monospaced font."""
+    if text.isascii():
+        return len(text)
+    shown = (character for character in text if unicodedata.category(character) not in ("Mn", "Me", "Cf"))
+    return sum(2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in shown)
+
+
+def table_lines(rows: Sequence[Sequence[str]], aligns: Sequence[str]) -> list[str]:
+    """Rows of equally many cells as lines with aligned columns; a ruled line under the first row."""
+    widths = [min(max(map(width, column)), _WIDEST_COLUMN) for column in zip(*rows, strict=True)]
+    lines = [" | ".join(map(_padded, row, widths, aligns)).rstrip() for row in rows]
+    return [lines[0], "-+-".join("-" * columns for columns in widths), *lines[1:]]
+
+
+def _padded(cell: str, columns: int, align: str) -> str:
+    room = max(0, columns - width(cell))
+    left = {"right": room, "center": room // 2}.get(align, 0)
+    return " " * left + cell + " " * (room - left)
+
+
+def parse(text: str) -> SyntaxTreeNode:
+    """The root of the tree of a well-formed text: CommonMark, tables and strikethrough, as people write them in chats.
+    Raw HTML and reference definitions are text, a line break is a line break, a `*` inside a word (``2*3*4``) is a
+    star, and a bare web address is left alone. Everything visible is in it. Takes about linear time."""
+    from markdown_it.tree import SyntaxTreeNode
+
+    tokens = _parser().parse(text)
+    for token in tokens:
+        inlines = token.children or []
+        token.children = [inline for inline in inlines if inline.nesting == 0 or inline.level < _DEEPEST_INLINE]
+    return SyntaxTreeNode(tokens)
+
+
+@cache
+def _parser() -> MarkdownIt:
+    # Loaded when something is rendered: most commands of the command line never do.
+    from markdown_it import MarkdownIt
+    from markdown_it.rules_block import blockquote, list_block
+
+    options = {"html": False, "maxNesting": _DEEPEST_PARSED}
+    parser = MarkdownIt("commonmark", options).enable(["table", "strikethrough"])
+    parser.disable(["reference", "html_block", "html_inline"])
+    parser.block.ruler.at("blockquote", _capped(blockquote), {"alt": ["paragraph", "reference", "blockquote", "list"]})
+    parser.block.ruler.at("list", _capped(list_block), {"alt": ["paragraph", "reference", "blockquote"]})
+    parser.inline.ruler.at("emphasis", _emphasis)
+    parser.inline.ruler.before("escape", "address", _address)
+    parser.inline.ruler.before("link", "bracket", _bracket)
+    return parser
+
+
+def _capped(rule: Callable[[StateBlock, int, int, bool], bool]) -> Callable[[StateBlock, int, int, bool], bool]:
+    """The rule, silent below a depth: markdown-it drops what is nested deeper than its limit; so it stays, as text."""
+
+    def capped(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+        return state.level < _DEEPEST_BLOCK and rule(state, start, end, silent)
+
+    return capped
+
+
+def _address(state: StateInline, silent: bool) -> bool:
+    """Takes a bare web address as text, so that the marks in it stay what they are."""
+    url = url_at(state.src, state.pos) if state.src.startswith("://", state.pos) else ""
+    rest = url[url.find("://") :]
+    if not rest or not (silent or state.pending.lower().endswith(("http", "https"))):
+        return False
+    if not silent:
+        state.append_pending(rest)
+    state.pos += len(rest)
+    return True
+
+
+def _bracket(state: StateInline, silent: bool) -> bool:
+    """Takes a bracket as text at once where no link or image can begin any more: looking for its end costs much."""
+    mark = "![" if state.src.startswith("![", state.pos) else "["
+    if not state.src.startswith(mark, state.pos) or state.html_terminator_last("](") > state.pos:
+        return False
+    if not silent:
+        state.append_pending(mark)
+    state.pos += len(mark)
+    return True
+
+
+def _emphasis(state: StateInline, silent: bool) -> bool:
+    """CommonMark's delimiter runs with two differences: a run inside a word of an alphabet opens nothing when it is one
+    star or touches a digit (arithmetic), East Asian text needs no spaces around it (markdown-cjk-friendly), and
+    ``__name__.x`` and ``__name__()`` are names."""
+    marker = state.src[state.pos]
+    if silent or marker not in "_*":
+        return False
+    from markdown_it.rules_inline.state_inline import Delimiter
+
+    scanned = state.scanDelims(state.pos, marker == "*")
+    before = state.src[state.pos - 1] if state.pos else " "
+    after = state.src[state.pos + scanned.length : state.posMax][:2] or " "
+    can_open, can_close = scanned.can_open, scanned.can_close
+    if marker == "*":
+        can_open, can_close = _star(before, after[0], scanned.length, can_open, can_close)
+    elif after[0] == "(" or (after[0] == "." and after[1:].isalnum()):
+        can_close = False
+    length = scanned.length
+    for _ in range(length):
+        state.push("text", "", 0).content = marker
+        token = len(state.tokens) - 1
+        state.delimiters.append(
+            Delimiter(marker=ord(marker), length=length, token=token, end=-1, open=can_open, close=can_close)
+        )
+    state.pos += length
+    return True
+
+
+def _star(before: str, after: str, length: int, can_open: bool, can_close: bool) -> tuple[bool, bool]:
+    """Whether a run of stars between two characters may open and close a style."""
+    if is_cjk(before) or is_cjk(after):
+        return not after.isspace(), not before.isspace()
+    if before.isalnum() and after.isalnum():
+        return can_open and length > 1 and not (before.isdigit() or after.isdigit()), can_close
+    return can_open, can_close
+
+
+def is_cjk(character: str) -> bool:
+    """Whether the character is of a script written without spaces or its punctuation."""
+    is_wide = character >= "\u1100" and unicodedata.east_asian_width(character) in "WF"
+    return is_wide and unicodedata.category(character) not in ("So", "Sk")
+
+
+def url_at(text: str, colon: int) -> str:
+    """The bare web address whose ``://`` is at `colon`; empty when there is none."""
+    begin = colon - (5 if text[max(colon - 5, 0) : colon].lower() == "https" else 4)
+    found = _URL.match(text, begin) if begin >= 0 else None
+    return _trimmed(found[0]) if found else ""
+
+
+def _trimmed(url: str) -> str:
+    """Without the punctuation and closing brackets that belong to the sentence around an address."""
+    surplus = url.count(")") - url.count("(")
+    while (last := url[-1]) in _URL_TRAIL or (last == ")" and surplus > 0):
+        surplus -= last == ")"
+        url = url[:-1]
+    return "" if url.endswith("/") and url.count("/") == 2 else url
+
+
+def addresses(text: str) -> Iterator[tuple[str, bool]]:
+    """The text in pieces, each with whether it is a bare web address."""
+    done = 0
+    for found in _URL.finditer(text):
+        if url := _trimmed(found[0]):
+            yield text[done : found.start()], False
+            yield url, True
+            done = found.start() + len(url)
+    yield text[done:], False

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 
 from core.markup import discord
-from core.markup.render import StyledText, render, to_plain
-from core.markup.text import escape, grapheme_ends, utf16_length, well_formed
+from core.markup.markdown import StyledText, escape, render, to_plain, utf16_length, well_formed
 from tests.fixtures.markdowns import markdowns
 
 pytestmark = pytest.mark.slow
@@ -226,7 +225,6 @@ def test_plain_text_shows_addresses() -> None:
 
 def test_lengths_count_utf16_units() -> None:
     assert utf16_length("a😀é日") == 5
-    assert grapheme_ends("ae\u0301b") == [1, 3, 4]
 
 
 @pytest.mark.parametrize(
