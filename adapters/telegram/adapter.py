@@ -20,8 +20,7 @@ from telegram.error import Conflict, EndPointNotFound, InvalidToken, NetworkErro
 
 from adapters.poll_lock import PollLock
 from adapters.streaming import StreamedReply
-from adapters.telegram.client import CONFLICT, FloodError, TelegramRequest, clause
-from adapters.telegram.messages import TelegramMessages
+from adapters.telegram.messages import CONFLICT, FloodError, TelegramMessages, TelegramRequest, clause
 from adapters.telegram.normalize import PLATFORM, moved, normalize
 from core.errors import ConfigError, DeliveryError, MnemeError, StoreError
 from core.ports import Clock, Reply, Sink

@@ -11,8 +11,7 @@ from telegram import Bot
 from telegram.error import NetworkError
 
 from adapters.streaming import StreamedReply
-from adapters.telegram.client import TelegramRequest
-from adapters.telegram.messages import TelegramMessages
+from adapters.telegram.messages import TelegramMessages, TelegramRequest
 from core.errors import DeliveryError
 from core.markup.markdown import render, utf16_length
 from core.store.outbox import INTENDED
