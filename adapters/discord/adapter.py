@@ -7,17 +7,23 @@ Decides nothing about who is served; that is the router's part.
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import copy
 import logging
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import discord
 import yarl
+from discord.gateway import KeepAliveHandler
 
-from adapters.discord.client import UNREACHABLE, UNREADABLE, DiscordClient, reason
 from adapters.discord.commands import announce
 from adapters.discord.events import DiscordEvents
+from adapters.discord.messages import NOBODY, UNREACHABLE, UNREADABLE, reason
 from adapters.discord.normalize import PLATFORM
 from adapters.poll_lock import PollLock
 from core.errors import ConfigError, DeliveryError, MnemeError
@@ -39,6 +45,11 @@ DOWN_S = 5.0
 """How long the library may try to come back by itself: its pauses grow to a quarter of an hour."""
 CANCEL_EVERY_S = 0.2
 BAD_TOKEN = 4004
+HANG_UP_S = 3.0
+ACKNOWLEDGED_WITHIN_S = 10.0
+VITAL = ("READY", "RESUMED")
+"""Without these there is no session, so their failure has to end the connection."""
+LONGEST_RATE_LIMIT_S = 30.0
 HINT = (
     "The conversation takes place on Discord. Markdown is rendered: bold, italic, strikethrough, headings, lists, "
     "quotes, `code`, fenced code blocks with a language. Tables appear as monospaced text, so prefer short lists to "
@@ -187,6 +198,100 @@ class Discord:
         finally:
             await _ended(connection)
             await client.hang_up()
+
+
+class DiscordClient(discord.Client):
+    """`pause_s`: the wait before a session is identified anew, which Discord allows every five seconds."""
+
+    def __init__(self, events: DiscordEvents, *, has_message_content: bool, pause_s: float) -> None:
+        intents = discord.Intents(guilds=True, guild_messages=True, dm_messages=True)
+        intents.message_content = has_message_content
+        # Voice is not used, so that its missing parts need no warning.
+        discord.VoiceClient.warn_nacl = False
+        discord.VoiceClient.warn_dave = False
+        super().__init__(intents=intents, allowed_mentions=NOBODY, max_ratelimit_timeout=LONGEST_RATE_LIMIT_S)
+        self.is_identified = False
+        """Whether there was a session since this was last set to False: Discord counts them."""
+        self._events = events
+        self._pause_s = pause_s
+        self._proven: discord.gateway.DiscordWebSocket | None = None
+        """The connection that has a session."""
+        self.failure = "not connected yet"
+        """Why there is no connection, while there is none."""
+        self._raw: Any = None
+        parsers = self._connection.parsers
+        for event, parse in parsers.items():
+            if event not in VITAL:
+                parsers[event] = self._guarded(event, parse)
+
+    @property
+    def problem(self) -> str:
+        """Why no event can come in; empty after READY, while heartbeats are acknowledged."""
+        connection: discord.gateway.DiscordWebSocket | None = self.ws
+        if connection is None or not connection.open or connection is not self._proven:
+            return self.failure
+        beat = connection._keep_alive
+        if beat is None or time.perf_counter() - beat._last_ack < (beat.interval or 0.0) + ACKNOWLEDGED_WITHIN_S:
+            return ""
+        return "Discord does not acknowledge the heartbeat"
+
+    async def before_identify_hook(self, shard_id: int | None, *, initial: bool = False) -> None:
+        if not initial:
+            await asyncio.sleep(self._pause_s)
+
+    async def hang_up(self) -> None:
+        """Ends the gateway connection, if there is one; HTTP goes on."""
+        connection: discord.gateway.DiscordWebSocket | None = self.ws
+        if connection is not None and connection.open:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(HANG_UP_S):
+                    await connection.close(code=1000)
+        # A connection that was cancelled halfway is known to nobody but the thread that keeps it alive.
+        for thread in threading.enumerate():
+            if isinstance(thread, KeepAliveHandler) and thread.ws._connection is self._connection:
+                thread.stop()
+
+    def dispatch(self, event: str, /, *args: Any, **kwargs: Any) -> None:
+        """Events leave here and now, in their order. A message is copied, because the library changes its own in place
+        when an edit comes, perhaps before anybody has read it."""
+        match event:
+            case "connect" | "resumed":
+                # With READY; the event "ready" comes seconds later, when all guilds are known.
+                self._proven = self.ws
+                self.is_identified = True
+                if event == "connect":
+                    self._events.catch_up()
+            case "disconnect":
+                # The library tries again by itself, and tells of the error to nobody but its log.
+                self.failure = reason(sys.exception())
+            case "message":
+                self._events.message(copy.copy(args[0]), self._raw)
+            case "raw_message_edit":
+                self._events.edit(args[0], self._raw)
+            case "raw_message_delete":
+                self._events.delete(args[0].message_id, args[0].channel_id, args[0].cached_message)
+            case "raw_bulk_message_delete":
+                cached = {message.id: message for message in args[0].cached_messages}
+                for message_id in sorted(args[0].message_ids):
+                    self._events.delete(message_id, args[0].channel_id, cached.get(message_id))
+            case "interaction":
+                self._events.interaction(args[0], self._raw)
+            case _:
+                super().dispatch(event, *args, **kwargs)
+
+    def _guarded(self, event: str, parse: Callable[[Any], None]) -> Callable[[Any], None]:
+        """The library's parsers are strict, and what they raise would end the whole client."""
+
+        def guarded(data: Any) -> None:
+            self._raw = data
+            try:
+                parse(data)
+            except (*UNREADABLE, discord.DiscordException) as error:
+                log.error("An event %s of Discord cannot be read, it is set aside: %r", event, error)
+                if event.startswith(("MESSAGE_", "INTERACTION_")):
+                    self._events.set_aside(data, error)
+
+        return guarded
 
 
 async def check_discord(token: str, api_url: str | None, *, has_message_content: bool) -> str:

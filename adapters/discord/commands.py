@@ -11,7 +11,7 @@ from typing import Any
 
 import discord
 
-from adapters.discord.client import UNREACHABLE, UNREADABLE
+from adapters.discord.messages import UNREACHABLE, UNREADABLE
 from core.types import CommandSpec, Option
 
 CHAT_INPUT, MESSAGE = 1, 3

@@ -17,8 +17,7 @@ from weakref import WeakValueDictionary
 
 import discord
 
-from adapters.discord.client import UNREACHABLE, UNREADABLE, delivered
-from adapters.discord.messages import DiscordInteraction, DiscordMessages
+from adapters.discord.messages import UNREACHABLE, UNREADABLE, DiscordInteraction, DiscordMessages, delivered
 from adapters.discord.normalize import (
     PLATFORM,
     DiscordChannel,

@@ -1,4 +1,5 @@
-"""Sends, edits and deletes the messages of one answer: in a Discord channel, or with the token of an interaction.
+"""Sends, edits and deletes the messages of one answer: in a Discord channel, or with the token of an interaction. What
+Discord and the network refuse becomes errors of ours.
 
 Nobody is ever mentioned. What is meant for one person is ephemeral or stands in a direct chat.
 """
@@ -9,11 +10,14 @@ import asyncio
 import hashlib
 import io
 import logging
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+import aiohttp
 import discord
 
-from adapters.discord.client import ACKNOWLEDGED, NOBODY, answered, delivered
 from core.errors import DeliveryError
 from core.markup.discord import to_discord
 from core.markup.markdown import StyledText
@@ -28,7 +32,85 @@ LIMIT_CHARS = 2000
 """Whatever messages may hold, follow-ups of interactions are described with this limit."""
 LIMIT_NONCE, LIMIT_LABEL, LIMIT_BUTTONS, LIMIT_FILES = 25, 80, 25, 10
 
+NOBODY = discord.AllowedMentions(everyone=False, users=False, roles=False, replied_user=False)
+
+UNREADABLE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, AssertionError)
+"""What the library raises for a payload that is shaped otherwise than it expects."""
+UNREACHABLE = (discord.DiscordException, aiohttp.ClientError, OSError)
+"""What a call raises that did not come through; timeouts are OSErrors."""
+UNKNOWN_MESSAGE, THREAD_ARCHIVED, ACKNOWLEDGED = 10008, 50083, 40060
+EXPIRED = (10062, ACKNOWLEDGED, 10015, 50027)
+"""Unknown interaction, acknowledged already, unknown webhook, invalid webhook token."""
+
 log = logging.getLogger(__name__)
+
+
+def reason(error: BaseException | None) -> str:
+    """What stands between us and Discord, as a clause."""
+    match error:
+        case discord.LoginFailure():
+            return "Discord refuses the token (401)"
+        case discord.ConnectionClosed():
+            return f"Discord closed the connection with code {error.code}"
+        case discord.HTTPException() | aiohttp.ClientResponseError():
+            return f"Discord answers with status {error.status}"
+        case socket.gaierror() | aiohttp.ClientConnectorDNSError():
+            return "the name of Discord's server cannot be resolved"
+        case aiohttp.ClientConnectorError():
+            return f"the network does not reach {error.host}:{error.port} ({error.strerror})"
+        case discord.gateway.ReconnectWebSocket():
+            return "the connection broke"
+        case TimeoutError():
+            return "Discord does not answer in time"
+        case _:
+            return f"the connection broke ({type(error).__name__})"
+
+
+@contextmanager
+def delivered() -> Iterator[None]:
+    """Around a call for a channel."""
+    try:
+        yield
+    except UNREACHABLE as error:
+        raise _delivery(error) from error
+    except UNREADABLE as error:
+        raise DeliveryError(f"Discord gave an answer that cannot be read: {error!r}") from error
+
+
+@contextmanager
+def answered() -> Iterator[None]:
+    """Around a call with the token of an interaction. Such a call has no nonce: it may have come through where its
+    answer did not come back; and a dead token forbids no other way to the person."""
+    try:
+        with delivered():
+            yield
+    except DeliveryError as error:
+        cause = error.__cause__
+        status, code = (cause.status, cause.code) if isinstance(cause, discord.HTTPException) else (0, 0)
+        is_dead = code in EXPIRED or (status == 404 and not error.is_missing)
+        if is_dead or isinstance(cause, discord.InteractionResponded):
+            raise DeliveryError("expired: the Discord interaction can no longer be answered") from cause
+        if 400 <= status < 500 or isinstance(cause, aiohttp.ClientConnectorError):
+            raise
+        raise DeliveryError(str(error), is_uncertain=True) from cause
+
+
+def _delivery(error: Exception) -> DeliveryError:
+    if isinstance(error, discord.RateLimited):
+        return DeliveryError("Discord asks to slow down", retry_after_s=error.retry_after)
+    if not isinstance(error, discord.HTTPException):
+        return DeliveryError(f"Discord cannot be reached: {reason(error)}")
+    said = f"{error.text or 'no reason given'} (status {error.status}, code {error.code})"
+    if error.status in (408, 429):
+        asked_s = error.response.headers.get("Retry-After", "")
+        delay_s = float(asked_s) if asked_s.replace(".", "", 1).isdecimal() else None
+        return DeliveryError(f"Discord asks to slow down: {said}", retry_after_s=delay_s)
+    # In an archived thread nothing can be edited; a new message opens it again.
+    is_archived = error.code == THREAD_ARCHIVED and error.response.method == "PATCH"
+    if error.code == UNKNOWN_MESSAGE or is_archived:
+        return DeliveryError(f"Discord has no such message to edit: {said}", is_missing=True)
+    # Another try of a request that was understood and refused cannot help.
+    return DeliveryError(f"Discord did not take the message: {said}", is_permanent=400 <= error.status < 500)
 
 
 class _Messages:

@@ -285,7 +285,7 @@ async def test_listen_can_be_cancelled_at_any_moment(api: DiscordApi, router: Fa
 async def test_connected_means_that_there_is_a_session_and_its_heartbeat_is_acknowledged(
     api: DiscordApi, router: FakeRouter, inbox: Inbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("adapters.discord.client.ACKNOWLEDGED_WITHIN_S", 0.1)
+    monkeypatch.setattr("adapters.discord.adapter.ACKNOWLEDGED_WITHIN_S", 0.1)
     api.gateway.heartbeat_interval_ms = 50
     api.gateway.is_answering = False
     adapter = make(api, inbox)
