@@ -31,7 +31,6 @@ from core.store.links import Links
 from core.store.notes import FACT, Notes, PendingNote
 from core.store.outbox import Outbox
 from core.store.people import People
-from core.store.personal_data import PersonalData
 from core.store.rows import meta, set_meta
 from core.store.sessions import Transcripts
 from core.store.sqlite.database import Database
@@ -83,7 +82,6 @@ class Services:
         self.outbox = Outbox(database, clock)
         self.actions = Actions(database, clock)
         self.archive = Archive(database)
-        self.personal_data = PersonalData(database)
         self.usage_log = UsageLog(database)
         prices = Prices(settings.usage.prices, settings.usage.currency)
         self.usage_report = UsageReport(self.usage_log, prices, clock, zone)

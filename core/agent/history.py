@@ -14,7 +14,6 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from config.settings import CacheLife
-from core.dates.resolution import wall_time
 from core.guard.fence import fence, neutralise, told
 from core.guard.fence import mark as account_mark
 from core.memory.manager import MemoryManager
@@ -62,7 +61,8 @@ class UserMessages:
         return "\n".join(chosen)
 
     def _time_line(self, row: Message, context: ToolContext) -> str:
-        parts = [f"{wall_time(row.created_at.astimezone(self._zone))} {self._zone_name}"]
+        at = row.created_at.astimezone(self._zone)
+        parts = [f"{at:%A} {at.day} {at:%B %Y}, {at:%H:%M} {self._zone_name}"]
         if context.scope.is_room and row.sender:
             account = Account(platform=context.session.address.platform, user_id=row.sender.id)
             marks = [account_mark(account)] if row.sender.id else []

@@ -243,11 +243,6 @@ def _first_start(here: datetime, hour: int, minute: int, ahead: int = 0, step: i
     return start if start > here else wall(day + step * _DAY, hour, minute, here)
 
 
-def wall_time(local: datetime) -> str:
-    """``Friday 20 November 2026, 14:05``."""
-    return f"{local:%A} {local.day} {local:%B %Y}, {local:%H:%M}"
-
-
 def wall(day: date, hour: int, minute: int, here: datetime, second: int = 0) -> datetime:
     """The moment (UTC) at which clocks in the zone of `here` show this."""
     return existing(datetime.combine(day, time(hour, minute, second)), here.tzinfo)

@@ -14,7 +14,6 @@ from zoneinfo import ZoneInfo
 import structlog
 from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
 
-from core.dates.resolution import wall_time
 from core.errors import ModelError, StoreError
 from core.guard.fence import fence, neutralise, scrub
 from core.models.wrappers import TOO_LONG
@@ -204,7 +203,7 @@ class ExpandedRecall:
         for row in messages:
             who = " ".join(row.sender.name.split()) if row.sender else "Person"
             at = row.created_at.astimezone(self._zone)
-            head = f"({wall_time(at)}) {'Assistant' if row.role == 'assistant' else who}: "
+            head = f"({at:%A} {at.day} {at:%B %Y}, {at:%H:%M}) {'Assistant' if row.role == 'assistant' else who}: "
             lines.append(head + row.text)
         places = [number for number, row in enumerate(messages) if row.id in matched]
         title = f"Title: {' '.join(found.session.title.split())}\n\n" if found.session.title else ""

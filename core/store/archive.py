@@ -1,11 +1,12 @@
-"""Import and export of history; the formats are in `core/transfer`.
+"""Import and export of history (the formats are in `core/transfer`), and whatever else is stored about a person.
 
-An import that is repeated or was cut off changes nothing twice. Tool calls, their results and commands are not
-exported."""
+An import that is repeated or was cut off changes nothing twice. Tool calls, their results and commands are no history.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import secrets
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
@@ -13,16 +14,18 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache, partial
 from itertools import count
-from typing import NamedTuple
+from typing import Any
 
 from core.errors import HistoryError, StoreError
 from core.store import rows, sessions
 from core.store.engine import Connection
+from core.store.erasure import LANES, SENDER
 from core.store.rows import scope_parameter, visible
 from core.store.sqlite import index_maintenance
 from core.store.sqlite.database import ROOM_WAIT_S, Database
+from core.store.sqlite.dialect import in_list, is_within, list_value
 from core.store.sqlite.index_maintenance import indexed_at_once, write_text
-from core.types import Address, Message, MessageKind, Origin, Role, Scope, Session
+from core.types import Account, Address, Message, MessageKind, Origin, Role, Scope, Session
 
 BATCH_LINES, BATCH_CHARS = 500, 500_000
 """Of one transaction, which takes some 30 ms and puts 2 MB into the log with messages of usual length."""
@@ -104,33 +107,76 @@ class ImportReport:
     skipped: Counter[str] = field(default_factory=Counter)
     broken: str | None = None
 
-    def skip(self, record: Skipped) -> None:
-        if record.line is None:
-            self.skipped[record.reason] += 1
-            return
-        self.refused += 1
-        if len(self.reasons) < REASONS:
-            self.reasons.append(f"line {record.line}: {record.reason}")
+
+_IN_ROOMS = "sessions.scope_id IN (SELECT id FROM scopes WHERE substr(key, 1, 5) = 'room:')"
+_PROMPT = f"CASE WHEN {is_within('sessions.sight', 'scopes')} THEN system_prompt END AS system_prompt"
+"""Not one that was written when more could be seen: it has notes of an account that was unlinked since."""
 
 
-class _Row(NamedTuple):
-    """What `_ADD` binds by place, in two thirds of the time of names."""
+def _mine(column: str) -> str:
+    return in_list(column, "accounts")
 
-    session_id: int
-    address_id: int
-    external_id: str | None
-    role: Role
-    kind: MessageKind
-    text: str
-    sender_id: str | None
-    sender_name: str | None
-    origin: Origin
-    created_at: float
 
-    @property
-    def key(self) -> object:
-        """By what it is known in its session."""
-        return self.external_id or (self.created_at, self.role, self.sender_name, self.text)
+def _in_scope(table: str, also: str = "", more: str = "") -> str:
+    """All columns of a table where its scope is the person's, or `also` holds."""
+    return f"""
+        SELECT {table}.*, scopes.key AS scope{more} FROM {table} JOIN scopes ON scopes.id = {table}.scope_id
+        WHERE {visible(f"{table}.scope_id")} {f"OR {also}" if also else ""}
+    """
+
+
+_ACCOUNT = "platform || ':' || user_id"
+_NAMES = """, (
+    SELECT json_group_array(entities.shown) FROM fact_entities
+    JOIN entities ON entities.id = fact_entities.entity_id WHERE fact_entities.fact_id = facts.id
+) AS names"""
+
+KINDS: Mapping[str, str] = {
+    "account": f"SELECT platform, user_id, name, admitted_at FROM accounts WHERE {_mine(_ACCOUNT)}",
+    "session": f"""
+        SELECT sessions.id, scopes.key AS scope, addresses.platform, addresses.chat_id, addresses.thread_id, title,
+            model, {_PROMPT}, started_at, last_at, ended_at, end_reason, messages
+        FROM sessions JOIN scopes ON scopes.id = sessions.scope_id
+        JOIN addresses ON addresses.id = sessions.address_id WHERE {visible()}
+    """,
+    "command, notice or tool": f"""
+        SELECT messages.id, messages.session_id, scopes.key AS scope, role, kind, text, blocks, tool_name, sender_id,
+            sender_name, created_at
+        FROM sessions JOIN scopes ON scopes.id = sessions.scope_id
+        CROSS JOIN messages ON messages.session_id = sessions.id
+        WHERE {visible()} AND NOT ({sessions.SAID}) AND (messages.text <> '' OR messages.blocks IS NOT NULL)
+    """,
+    "said in a room": f"""
+        SELECT messages.id, messages.session_id, scopes.key AS scope, kind, text, sender_id, sender_name, created_at
+        FROM sessions JOIN scopes ON scopes.id = sessions.scope_id
+        CROSS JOIN messages ON messages.session_id = sessions.id
+        JOIN addresses ON addresses.id = messages.address_id
+        WHERE {_IN_ROOMS} AND NOT {visible()} AND NOT sender_is_nobody AND text <> ''
+        AND {_mine("addresses.platform || ':' || sender_id")}
+    """,
+    "fact": _in_scope("facts", _mine("account"), _NAMES),
+    "change of a fact": _in_scope("fact_changes", _mine("account")),
+    "change of a note": _in_scope("notes", _mine("account")),
+    "change of a note put aside": _in_scope("pending_notes", _mine("account")),
+    "job": _in_scope("jobs", _mine("account")),
+    "waiting": f"""
+        SELECT inbound, received_at FROM inbox WHERE address_id IN (SELECT address_id FROM sessions WHERE {visible()})
+        OR {_mine("json_extract(inbound, '$.address.platform') || ':' || json_extract(inbound, '$.sender.id')")}
+    """,
+    "update that could not be read": f"""
+        SELECT platform, raw, error, failed_at FROM raw_updates
+        WHERE failed_at NOT NULL AND {_mine(f"platform || ':' || CASE WHEN json_valid(raw) THEN {SENDER} END")}
+    """,
+    "to be delivered": f"""
+        SELECT lane, kind, payload, created_at FROM outbox WHERE payload NOT NULL AND lane IN ({LANES})
+    """,
+    "model call": _in_scope("calls"),
+}
+"""What is stored about a person, by its name in an export."""
+
+_UNSAID = {"scope_id", "address_id", "folded", "reply_id"}
+"""Digests, and columns that repeat others."""
+_JSON = {"blocks", "inbound", "names", "operations", "payload"}
 
 
 class Archive:
@@ -139,7 +185,7 @@ class Archive:
         self._batches = count(1)
 
     async def import_records(
-        self, records: Iterable[TransferRecord | Skipped | None], progress: Callable[[int], None]
+        self, records: Iterable[TransferRecord | Skipped], progress: Callable[[int], None]
     ) -> ImportReport:
         """Stores messages in short transactions; `progress` is called with the number of records done.
 
@@ -184,9 +230,26 @@ class Archive:
             if len(page) < PAGE_MESSAGES:
                 return
 
+    async def held(self, scopes: frozenset[Scope], accounts: Sequence[Account]) -> AsyncIterator[Mapping[str, object]]:
+        """Everything of a person beside what `export` gives, as ``{"kind": ..., ...}``: times in ISO 8601, nothing that
+        runs out by itself (codes, buttons), of rooms only what this person said and made."""
+        values = {
+            "scopes": scope_parameter(scopes),
+            "accounts": list_value(rows.clean(account.key) for account in accounts if "\0" not in account.key),
+            "limit": PAGE_MESSAGES,
+        }
+        for kind, statement in KINDS.items():
+            paged = f"{statement} ORDER BY 1 LIMIT :limit OFFSET :offset"
+            offset, has_more = 0, True
+            while has_more:
+                page = await self._database.fetch_all(paged, {**values, "offset": offset})
+                for row in page:
+                    yield {"kind": kind, **_plain(dict(row))}
+                offset, has_more = offset + PAGE_MESSAGES, len(page) == PAGE_MESSAGES
+
 
 def _counted(
-    records: Iterable[TransferRecord | Skipped | None], report: ImportReport, progress: Callable[[int], None]
+    records: Iterable[TransferRecord | Skipped], report: ImportReport, progress: Callable[[int], None]
 ) -> Iterator[TransferRecord]:
     """The records that are messages; the others and the end of a broken file go into the report."""
     try:
@@ -194,8 +257,12 @@ def _counted(
             report.lines += 1
             if isinstance(record, TransferRecord):
                 yield record
-            elif record is not None:
-                report.skip(record)
+            elif record.line is None:
+                report.skipped[record.reason] += 1
+            else:
+                report.refused += 1
+                if report.refused <= REASONS:
+                    report.reasons.append(f"line {record.line}: {record.reason}")
             if report.lines % PROGRESS_LINES == 0:
                 progress(report.lines)
     except HistoryError as error:
@@ -268,32 +335,38 @@ def _store_session(connection: Connection, unsorted: Sequence[TransferRecord]) -
         address = Address(platform="import", chat_id=str(session.id))
     address_id = rows.ensure_address(connection, address)
     values = {"session": session.id, "address": address_id, "first": lines[0].at, "last": lines[-1].at}
-    taken: dict[object, _Row] = {}
+    taken: dict[object, TransferRecord] = {}
     for line in lines:
-        row = _row(line, session.id, address_id)
-        taken.setdefault(row.key, row)
+        taken.setdefault(_key(line), line)
     if found:
         for key in _known(connection, taken, values):
             taken.pop(key, None)
     if taken:
-        connection.executemany(_ADD, taken.values())
-        chat = sum(row.kind == "chat" for row in taken.values())
+        connection.executemany(_ADD, [_row(line, session.id, address_id) for line in taken.values()])
+        chat = sum(line.kind == "chat" for line in taken.values())
         connection.execute(_COUNT, {**values, "messages": chat})
     return session.id, len(taken)
 
 
-def _row(line: TransferRecord, session_id: int, address_id: int) -> _Row:
-    return _Row(
-        session_id=session_id,
-        address_id=address_id,
-        external_id=rows.maybe_clean(line.id) or None,
-        role=line.role,
-        kind=line.kind,
-        text=rows.clean(line.text),
-        sender_id=None if line.sender is None else "",
-        sender_name=rows.maybe_clean(line.sender),
-        origin=line.origin,
-        created_at=rows.timestamp(line.at),
+def _key(line: TransferRecord) -> object:
+    """By what a message is known in its session."""
+    sender = rows.maybe_clean(line.sender)
+    return rows.maybe_clean(line.id) or (rows.timestamp(line.at), line.role, sender, rows.clean(line.text))
+
+
+def _row(line: TransferRecord, session_id: int, address_id: int) -> tuple[object, ...]:
+    """What `_ADD` binds by place, in two thirds of the time of names."""
+    return (
+        session_id,
+        address_id,
+        rows.maybe_clean(line.id) or None,
+        line.role,
+        line.kind,
+        rows.clean(line.text),
+        None if line.sender is None else "",
+        rows.maybe_clean(line.sender),
+        line.origin,
+        rows.timestamp(line.at),
     )
 
 
@@ -337,3 +410,17 @@ def _title(lines: Sequence[TransferRecord]) -> str:
     text = next((line.text for line in lines if line.role == "user"), lines[0].session)
     words = " ".join(text[: TITLE_CHARS * 2].split())
     return words if len(words) <= TITLE_FROM_TEXT_CHARS else words[:TITLE_FROM_TEXT_CHARS].rsplit(" ", 1)[0] + " …"
+
+
+def _plain(row: Mapping[str, Any]) -> dict[str, object]:
+    """A row without empty and repeating columns; its own column `kind` becomes `sort`."""
+    plain: dict[str, object] = {}
+    for name, value in row.items():
+        if value is None or value == "" or name in _UNSAID:
+            continue
+        key = "sort" if name == "kind" else name
+        if isinstance(value, float) and (name == "at" or name.endswith("_at") or name.startswith("valid_")):
+            plain[key] = rows.moment(value).isoformat()
+        else:
+            plain[key] = json.loads(value) if name in _JSON else value
+    return plain

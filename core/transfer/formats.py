@@ -119,14 +119,13 @@ def from_text(value: object, zone: tzinfo = UTC) -> datetime | None:
 
 def read_lines(
     stream: Iterable[bytes | str], title: str = "", choices: Choices | None = None
-) -> Iterator[TransferRecord | Skipped | None]:
-    """Reads JSON lines; None for a blank one, Skipped with its number for a bad one."""
+) -> Iterator[TransferRecord | Skipped]:
+    """Reads JSON lines but blank ones; Skipped with its number for a bad one."""
     choices = choices or Choices()
     for number, line in enumerate(stream, start=1):
         if number == 1:
             line = line.removeprefix(BYTE_ORDER_MARK) if isinstance(line, bytes) else line.removeprefix("\ufeff")
         if not line.strip():
-            yield None
             continue
         try:
             yield parse_line(line, choices)
@@ -256,12 +255,6 @@ def json_values(
         if place == at and event not in ("start_map", "start_array", "map_key"):
             yield at, builder.value
             builder = None
-
-
-def items(stream: BinaryIO, title: str, key: str, kind: type) -> Iterator[dict[str, Any] | Skipped]:
-    """The objects in an array that have a value of this kind under `key`."""
-    for _, value in json_values(stream, title, {"item"}):
-        yield value if isinstance(mapping(value).get(key), kind) else Skipped(reason=SHAPELESS)
 
 
 class _MendedJson:

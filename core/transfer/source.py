@@ -16,7 +16,7 @@ from typing import BinaryIO
 
 from core.errors import HistoryError
 from core.store.archive import Skipped, TransferRecord
-from core.transfer import chatgpt, claude, discord, hermes, telegram
+from core.transfer import assistants, hermes, messengers
 from core.transfer.formats import BYTE_ORDER_MARK, Choices, json_events, read_lines
 
 KINDS = {
@@ -27,11 +27,11 @@ KINDS = {
     "hermes": "state.db of Hermes",
     "lines": "file of JSON lines",
 }
-_READERS: dict[str, Callable[[BinaryIO, str, Choices], Iterator[TransferRecord | Skipped | None]]] = {
-    "telegram": telegram.read,
-    "chatgpt": chatgpt.read,
-    "claude": claude.read,
-    "discord": discord.read,
+_READERS: dict[str, Callable[[BinaryIO, str, Choices], Iterator[TransferRecord | Skipped]]] = {
+    "telegram": messengers.read_telegram,
+    "chatgpt": assistants.read_chatgpt,
+    "claude": assistants.read_claude,
+    "discord": messengers.read_discord,
     "hermes": hermes.read,
     "lines": read_lines,
 }
@@ -86,8 +86,8 @@ class Source:
     def kinds(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(kind for kind, _, _ in self._parts))
 
-    def records(self) -> Iterator[TransferRecord | Skipped | None]:
-        """Everything, file by file; None for a blank line. Raises HistoryError at the place where a file is broken."""
+    def records(self) -> Iterator[TransferRecord | Skipped]:
+        """Everything, file by file. Raises HistoryError at the place where a file is broken."""
         for kind, path, title in self._parts:
             with _readable(title), path.open("rb") as stream:
                 yield from _READERS[kind](stream, title, self._choices)
@@ -134,7 +134,7 @@ def _unpack(path: Path, folder: Path, title: str) -> None:
 
 def _found(titles: dict[Path, str]) -> list[tuple[str, Path, str]]:
     """Those that can be imported. Raises HistoryError for a broken one only where nothing else is found."""
-    if channels := [path for path in titles if discord.is_channel(path)]:
+    if channels := [path for path in titles if messengers.is_channel(path)]:
         return [("discord", path, titles[path]) for path in channels]
     parts: list[tuple[str, Path, str]] = []
     broken: HistoryError | None = None

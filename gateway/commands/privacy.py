@@ -116,7 +116,7 @@ class ExportCommands:
             cost = None if bill.cost is None else bill.prices.amount(bill.cost)
             spent = {"calls": bill.calls, "tokens": asdict(bill.usage), "cost": cost}
             yield {"kind": "spent on models", "for": kind, "model": model, **spent}
-        async for row in services.personal_data.held(scopes, accounts):
+        async for row in services.archive.held(scopes, accounts):
             yield row
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from core.store.personal_data import KINDS
+from core.store.archive import KINDS
 from core.store.sqlite.database import Database
 from core.transfer.formats import parse_line
 from core.types import Account, Address, Answer, File, Scope
@@ -170,9 +170,9 @@ async def test_the_wrong_person_gets_nothing(home: Path, key: str) -> None:
         await harness.say("/remind tomorrow at 9 buy a kayak", "7")
         scopes = frozenset((Scope(key=key),))
         accounts = [Account(platform="telegram", user_id="7\0"), Account(platform="discord", user_id="7")]
-        rows = [row async for row in harness.services.personal_data.held(scopes, accounts)]
+        rows = [row async for row in harness.services.archive.held(scopes, accounts)]
         assert rows == []
-        assert [row async for row in harness.services.personal_data.held(frozenset(), [])] == []
+        assert [row async for row in harness.services.archive.held(frozenset(), [])] == []
 
 
 async def test_every_table_is_exported_or_it_is_said_why_not(database: Database) -> None:
@@ -185,7 +185,7 @@ async def test_every_table_is_exported_or_it_is_said_why_not(database: Database)
     tables = {name for name in found if not any(part in name for part in ("_fts", "_vocabulary", "sqlite_"))}
     statements = " ".join(KINDS.values())
     missing = {name for name in tables if f"FROM {name}" not in statements} - set(LEFT_OUT)
-    assert missing == set(), "export it in core/store/personal_data.py, or say in LEFT_OUT why not"
+    assert missing == set(), "export it in core/store/archive.py, or say in LEFT_OUT why not"
 
 
 def test_an_answer_carries_files_through_the_outbox() -> None:

@@ -1,26 +1,37 @@
-"""Telegram Desktop's result.json: chats at their own addresses, texts whole, media as lines, the rest counted."""
+"""Telegram Desktop's result.json: chats at their own addresses, texts whole, media as lines, the rest counted.
+A Discord data package: one's own messages by channel, in the order of time, whatever the folders are called."""
 
 from __future__ import annotations
 
 import io
 import json
+import shutil
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
 
 from core.store.archive import TransferRecord
-from core.transfer import telegram
+from core.transfer import messengers
 from core.transfer.formats import EMPTY, SHAPELESS, TIMELESS, Choices
 from core.types import Scope
-from tests.fixtures.exports import NOT_INCLUDED, telegram_account, telegram_chat, telegram_message
-from tests.fixtures.import_reading import sorted_out
+from tests.fixtures.exports import (
+    NOT_INCLUDED,
+    discord_package,
+    telegram_account,
+    telegram_chat,
+    telegram_message,
+    write,
+    zipped,
+)
+from tests.fixtures.import_reading import sorted_out, taken_from
 
 
 def read(export: Any, choices: Choices | None = None) -> tuple[list[TransferRecord], dict[str, int]]:
     raw = export if isinstance(export, bytes) else json.dumps(export).encode()
-    return sorted_out(telegram.read(io.BytesIO(raw), "result.json", choices or Choices()))
+    return sorted_out(messengers.read_telegram(io.BytesIO(raw), "result.json", choices or Choices()))
 
 
 def test_a_chat_is_a_session_of_its_people() -> None:
@@ -143,7 +154,7 @@ def test_what_is_not_taken_is_counted_by_reason() -> None:
     taken, skipped = read(telegram_chat(odd))
     assert [line.id for line in taken] == ["10"]
     assert skipped == {
-        telegram.SERVICE: 3,
+        messengers.SERVICE: 3,
         TIMELESS: 1,
         SHAPELESS: 2,
     }
@@ -181,3 +192,71 @@ def test_a_scope_is_kept() -> None:
     scope = Scope.account("telegram", "777")
     (line,), _ = read(telegram_chat([telegram_message(1)]), Choices(scope=scope))
     assert line.scope == scope
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return discord_package(tmp_path / "package")
+
+
+def test_channels_become_sessions_of_their_owner(folder: Path) -> None:
+    taken, skipped = taken_from(folder)
+    assert [(line.session, line.title, line.text) for line in taken] == [
+        ("discord:111111111111111111", "general in Harbour", "the ferry is late"),
+        ("discord:111111111111111111", "general in Harbour", "[file: boat.png]"),
+        ("discord:222222222222222222", "Direct Message with ana", 'two\nlines, and a "quote"'),
+        ("discord:222222222222222222", "Direct Message with ana", "42"),
+    ]
+    assert {(line.role, line.sender) for line in taken} == {("user", "Tom")}
+    assert (taken[0].id, taken[0].address.key) == ("1368200000000000001", "discord:111111111111111111")
+    assert taken[0].at == datetime(2026, 5, 3, 12, 0, tzinfo=UTC), "package times are UTC and do not say so"
+    assert taken[2].at == datetime(2021, 8, 25, 22, 54, 5, 726_000, tzinfo=UTC)
+    assert skipped == {EMPTY: 1}
+
+
+def test_a_channel_that_begins_with_the_newest_is_read_from_the_oldest_on(folder: Path) -> None:
+    newest_first = [
+        {"ID": 1368200000000000001 + number, "Timestamp": f"2026-05-03 12:{number:02}:00", "Contents": str(number)}
+        for number in reversed(range(60))
+    ]
+    write(folder / "messages" / "c111111111111111111" / "messages.json", newest_first)
+    taken = [line.text for line in taken_from(folder)[0] if line.session == "discord:111111111111111111"]
+    assert taken == [str(number) for number in range(60)]
+
+
+def test_the_messages_alone_other_names_and_an_archive_are_known_too(folder: Path, tmp_path: Path) -> None:
+    wanted = [line.text for line in taken_from(folder)[0]]
+    archive = zipped(tmp_path / "package.zip", folder)
+    assert [line.text for line in taken_from(archive)[0]] == wanted
+    alone = taken_from(folder / "messages")[0]
+    assert [line.text for line in alone] == wanted
+    assert {line.sender for line in alone} == {"Tom"}
+    (folder / "messages").rename(folder / "Nachrichten")
+    assert [line.text for line in taken_from(folder)[0]] == wanted
+
+
+def test_a_broken_channel_does_not_keep_back_the_others(folder: Path) -> None:
+    messages = folder / "messages" / "c111111111111111111" / "messages.json"
+    whole = messages.read_text()
+    messages.write_text(whole[: whole.index("ferry")])
+    taken, skipped = taken_from(folder)
+    assert [line.text for line in taken] == ["[file: boat.png]", 'two\nlines, and a "quote"', "42"]
+    assert skipped == {messengers.BROKEN: 1, EMPTY: 1}
+
+
+def test_names_are_found_elsewhere_when_they_are_missing(folder: Path) -> None:
+    (folder / "messages" / "index.json").write_text("not json")
+    shutil.rmtree(folder / "account")
+    place = folder / "messages" / "c111111111111111111"
+    write(
+        place / "messages.json",
+        [
+            {"ID": "175928847299117063", "Timestamp": "2016-04-30", "Contents": "early", "Attachments": None},
+            {"ID": 1, "Timestamp": "once", "Contents": "never"},
+            {"Contents": "no id"},
+            "odd",
+        ],
+    )
+    taken, skipped = taken_from(folder)
+    assert (taken[0].title, taken[0].sender) == ("general in Harbour", None)
+    assert skipped == {TIMELESS: 1, SHAPELESS: 2}

@@ -1,14 +1,19 @@
-"""Telegram Desktop's export in JSON (`result.json`), of one chat or of the whole account; each chat is one session.
+"""What messengers export: Telegram Desktop's `result.json`, and the messages of a Discord data package.
 
-The format: https://core.telegram.org/import-export and export_output_json.cpp of Telegram Desktop.
+Telegram's format: https://core.telegram.org/import-export and export_output_json.cpp of Telegram Desktop. In a Discord
+package messages/index.json names the channels; in messages/c<id>/ are channel.json and messages.json, newest first.
+Names of its folders differ between years and languages.
 """
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 
+from core.errors import HistoryError
 from core.store.archive import Skipped, TransferRecord
 from core.transfer.formats import (
     SHAPELESS,
@@ -25,6 +30,7 @@ from core.transfer.formats import (
 from core.types import Address, Role
 
 SERVICE = "service messages (joined, pinned, called, …)"
+BROKEN = "channels whose messages are broken (from some place on)"
 
 _CHATS = ("", "chats.list.item.", "left_chats.list.item.")
 _HEAD = ("name", "type", "id")
@@ -32,10 +38,12 @@ _DELETED = "Deleted account"
 _TITLES = {"saved_messages": "Saved Messages", "replies": "Replies", "personal_chat": _DELETED}
 _CHANNELS = ("private_supergroup", "public_supergroup", "private_channel", "public_channel")
 _CHANNEL_OFFSET = 1_000_000_000_000
+_FOLDER = re.compile(r"c?\d{1,20}")
+"""Of a Discord channel. Folders above have names of the person's language."""
 
 
-def read(stream: BinaryIO, title: str, choices: Choices) -> Iterator[TransferRecord | Skipped]:
-    """Everything in the file, one message in memory at a time. The bot of a chat with one is the assistant."""
+def read_telegram(stream: BinaryIO, title: str, choices: Choices) -> Iterator[TransferRecord | Skipped]:
+    """Each chat is one session, one message in memory at a time. The bot of a chat with one is the assistant."""
     places = {f"{chat}{key}" for chat in _CHATS for key in (*_HEAD, "messages.item")}
     starts = [chat.rstrip(".") for chat in _CHATS]
     head: dict[str, Any] = {}
@@ -45,7 +53,8 @@ def read(stream: BinaryIO, title: str, choices: Choices) -> Iterator[TransferRec
             head, conversation = {}, None
         elif place.endswith("messages.item"):
             conversation = conversation or _conversation(head, choices)
-            yield _record(conversation, value, f"user{head.get('id')}" if head.get("type") == "bot_chat" else "")
+            bot = f"user{head.get('id')}" if head.get("type") == "bot_chat" else ""
+            yield _telegram_record(conversation, value, bot)
         else:
             head[place.rpartition(".")[2]] = value
 
@@ -63,7 +72,7 @@ def _conversation(head: dict[str, Any], choices: Choices) -> Conversation:
     return Conversation(name=f"telegram:{number}", address=address, choices=choices, title=str(name) if name else None)
 
 
-def _record(conversation: Conversation, message: Any, bot: str) -> TransferRecord | Skipped:
+def _telegram_record(conversation: Conversation, message: Any, bot: str) -> TransferRecord | Skipped:
     if not isinstance(message, dict) or not isinstance(message.get("id"), int):
         return Skipped(reason=SHAPELESS)
     if message.get("type") in ("service", "unsupported"):
@@ -130,3 +139,62 @@ def _joined_values(separator: str, values: dict[str, Any], *keys: str) -> str:
 def _file_name(path: Any) -> str:
     """Empty for a file that was not exported, which has a sentence in brackets instead."""
     return "" if "(File " in text_of(path) else PurePosixPath(text_of(path)).name
+
+
+def is_channel(path: Path) -> bool:
+    """Whether a file has the messages of a channel in a Discord data package."""
+    is_named = path.name == "messages.json" and _FOLDER.fullmatch(path.parent.name) is not None
+    return is_named and path.with_name("channel.json").is_file()
+
+
+def read_discord(stream: BinaryIO, title: str, choices: Choices) -> Iterator[TransferRecord | Skipped]:
+    """Everything in one channel, which is in memory whole, in the order of time."""
+    folder = Path(stream.name).parent
+    channel, labels = _json(folder / "channel.json"), _json(folder.parent / "index.json")
+    users = map(_json, folder.parent.parent.glob("*/user.json"))
+    owner = next((str(one) for user in users if (one := user.get("global_name") or user.get("username"))), None)
+    number = str(channel.get("id") or folder.name.lstrip("c"))
+    conversation = Conversation(
+        name=f"discord:{number}",
+        address=Address(platform="discord", chat_id=number),
+        choices=choices,
+        title=_channel_title(text_of(labels.get(number)), channel),
+    )
+    records = []
+    try:
+        for _, row in json_values(stream, title, {"item"}):
+            record = _discord_record(conversation, mapping(row), owner)
+            if isinstance(record, TransferRecord):
+                records.append(record)
+            else:
+                yield record
+    except HistoryError:
+        yield Skipped(reason=BROKEN)
+    yield from sorted(records, key=lambda record: record.at)
+
+
+def _discord_record(conversation: Conversation, row: dict[str, Any], owner: str | None) -> TransferRecord | Skipped:
+    number, written = str(row.get("ID") or ""), row.get("Contents")
+    if not number:
+        return Skipped(reason=SHAPELESS)
+    # Attachments are addresses with spaces between them. Contents are numbers where nothing but a number was written.
+    names = [Path(url.partition("?")[0]).name for url in text_of(row.get("Attachments")).split()]
+    lines = [*(f"[file: {name}]" for name in names), "" if written is None else str(written)]
+    text = "\n".join(line for line in lines if line.strip())
+    return conversation.record("user", text, from_text(row.get("Timestamp")), number, owner)
+
+
+def _channel_title(label: str, channel: dict[str, Any]) -> str | None:
+    """As the index names the channel ("general in Server", "Direct Message with ana#0"), else as the channel does."""
+    if label.strip() and label not in ("None", "Unknown channel"):
+        return label.removesuffix("#0")
+    server = mapping(channel.get("guild")).get("name")
+    return " in ".join(str(word) for word in (channel.get("name"), server) if word)
+
+
+def _json(path: Path) -> dict[str, Any]:
+    """A small JSON object, empty where it cannot be read: only names depend on it."""
+    try:
+        return mapping(json.loads(path.read_bytes()))
+    except (OSError, ValueError, RecursionError):
+        return {}
