@@ -20,9 +20,8 @@ from filelock import FileLock, Timeout
 
 from adapters.terminal.adapter import Terminal
 from config.settings import SOUL, Settings
-from core.agent.history import UserMessages
 from core.agent.offline import Offline
-from core.agent.prompt import Prompt
+from core.agent.prompt import Prompt, UserMessages
 from core.agent.sessions import PostTurn, SessionTracker
 from core.agent.tool_runner import ToolRunner
 from core.agent.turn import Agent

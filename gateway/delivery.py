@@ -20,8 +20,7 @@ import structlog
 from core.errors import DeliveryError, MnemeError, StoreError
 from core.memory.manager import MemoryManager
 from core.ports import Clock, DeliveryRecord, Reply
-from core.store.inbox import Inbox
-from core.store.outbox import INTENDED, Outbox, OutboxItem
+from core.store.mailbox import INTENDED, Inbox, Outbox, OutboxItem
 from core.store.sync import SyncTask
 from core.types import Address, Answer, Inbound
 from gateway.supervisor import contained

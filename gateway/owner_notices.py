@@ -9,8 +9,8 @@ from datetime import datetime
 from hashlib import sha256
 
 from core.notes.notebook import FILES
+from core.store.mailbox import OutboxItem
 from core.store.notes import PendingNote
-from core.store.outbox import OutboxItem
 from core.store.people import Pairing
 from core.types import Answer, Scope
 from gateway import texts

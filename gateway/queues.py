@@ -14,8 +14,7 @@ from dataclasses import dataclass, field
 from itertools import islice, takewhile
 
 from core.ports import Reply
-from core.store.inbox import InboxEntry
-from core.store.outbox import OutboxItem
+from core.store.mailbox import InboxEntry, OutboxItem
 from core.types import Address, Inbound, Scope
 
 BURST_S = 1.2

@@ -20,9 +20,8 @@ from core.agent.sessions import PostTurn, Turn
 from core.agent.turn import Agent, AnsweredTurn
 from core.errors import DeliveryError, StaleReadError, StoreError
 from core.ports import Adapter, Clock, Reply
-from core.privacy.epoch_guard import EpochGuard, View
-from core.store.inbox import InboxEntry
-from core.store.outbox import OutboxItem
+from core.store.epoch import EpochGuard, View
+from core.store.mailbox import InboxEntry, OutboxItem
 from core.text.sanitize import on_one_line
 from core.types import Address, Answer, Command, Inbound, Scope, Session
 from gateway import texts

@@ -19,10 +19,10 @@ from apscheduler.triggers.interval import IntervalTrigger  # type: ignore[import
 
 from core.errors import ConfigError, DeliveryError, Refused
 from core.ports import Clock, DeliveryRecord, Reply, Sink
-from core.privacy.epoch_guard import View
 from core.scheduling.schedule import latest, next_after, spell
+from core.store.epoch import View
 from core.store.jobs import Job, Jobs
-from core.store.outbox import Outbox, OutboxItem
+from core.store.mailbox import Outbox, OutboxItem
 from core.types import Address, Answer, CommandSpec, ErasureEpoch, Inbound, Scope, Sender
 from gateway import texts
 

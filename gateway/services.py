@@ -17,22 +17,20 @@ from core.memory.plugins import Plugins
 from core.memory.provider import MemoryProvider
 from core.notes.notebook import Notebook, OwnerFiles
 from core.ports import Clock
-from core.privacy.epoch_guard import EpochGuard
 from core.privacy.forgetting import Forgetting, HomeFiles
 from core.scheduling.appointments import Appointments
 from core.search.recall import Recall
 from core.store.actions import Actions
 from core.store.archive import Archive
+from core.store.epoch import EpochGuard
 from core.store.facts import Facts
-from core.store.inbox import Inbox
-from core.store.incognito import IncognitoConversations, IncognitoRegistry
 from core.store.jobs import Jobs
 from core.store.links import Links
+from core.store.mailbox import Inbox, Outbox
 from core.store.notes import FACT, Notes, PendingNote
-from core.store.outbox import Outbox
 from core.store.people import People
 from core.store.rows import meta, set_meta
-from core.store.sessions import Transcripts
+from core.store.sessions import IncognitoConversations, IncognitoRegistry, Transcripts
 from core.store.sqlite.database import Database
 from core.store.sync import SyncQueue
 from core.store.usage import UsageLog

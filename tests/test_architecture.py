@@ -160,25 +160,25 @@ def dialect(sources: Sequence[Source]) -> Iterator[str]:
 
 
 BAD_SAMPLES: Sequence[tuple[Rule, str, str]] = (
-    (doors, "core/agent/history.py", "import anthropic\n"),
+    (doors, "core/agent/prompt.py", "import anthropic\n"),
     (doors, "gateway/app.py", "from telegram.ext import Application\n"),
-    (doors, "core/agent/history.py", "import left_pad\n"),
-    (doors, "core/agent/history.py", "from tests.fixtures.clock import SteadyClock\n"),
-    (doors, "core/agent/history.py", "from . import types\n"),
-    (doors, "core/agent/history.py", "import os\n\nHOME = os.environ['HOME']\n"),
-    (doors, "core/agent/history.py", "from os import getenv\n"),
-    (catches, "core/agent/history.py", "try:\n    x()\nexcept Exception:\n    pass\n"),
-    (catches, "core/agent/history.py", "try:\n    x()\nexcept:\n    pass\n"),
-    (catches, "core/agent/history.py", "try:\n    x()\nexcept (ValueError, BaseException) as e:\n    log(e)\n"),
-    (catches, "core/agent/history.py", "with contextlib.suppress(Exception):\n    x()\n"),
+    (doors, "core/agent/prompt.py", "import left_pad\n"),
+    (doors, "core/agent/prompt.py", "from tests.fixtures.clock import SteadyClock\n"),
+    (doors, "core/agent/prompt.py", "from . import types\n"),
+    (doors, "core/agent/prompt.py", "import os\n\nHOME = os.environ['HOME']\n"),
+    (doors, "core/agent/prompt.py", "from os import getenv\n"),
+    (catches, "core/agent/prompt.py", "try:\n    x()\nexcept Exception:\n    pass\n"),
+    (catches, "core/agent/prompt.py", "try:\n    x()\nexcept:\n    pass\n"),
+    (catches, "core/agent/prompt.py", "try:\n    x()\nexcept (ValueError, BaseException) as e:\n    log(e)\n"),
+    (catches, "core/agent/prompt.py", "with contextlib.suppress(Exception):\n    x()\n"),
     (doors, "core/store/jobs.py", "import sqlite3\n"),
     (dialect, "core/store/jobs.py", "DUE = 'SELECT id FROM jobs WHERE id IN (SELECT value FROM json_each(:ids))'\n"),
     (dialect, "core/search/recall.py", "FOUND = f'FROM {table} WHERE {table} MATCH :words'\n"),
     (dialect, "gateway/check.py", "WHOLE = 'PRAGMA quick_check'\n"),
     (dialect, "core/store/facts.py", "LAST = 'SELECT MAX(rowid) FROM facts'\n"),
-    (stillness, "core/agent/history.py", "print('hello')\n"),
-    (stillness, "core/agent/history.py", "for name in NAMES:\n    pass\n"),
-    (stillness, "core/agent/history.py", "def f():\n    global STORE\n    STORE = 1\n"),
+    (stillness, "core/agent/prompt.py", "print('hello')\n"),
+    (stillness, "core/agent/prompt.py", "for name in NAMES:\n    pass\n"),
+    (stillness, "core/agent/prompt.py", "def f():\n    global STORE\n    STORE = 1\n"),
 )
 
 

@@ -31,7 +31,7 @@ from core.ports import Clock, Reply, Sink
 from core.types import Address, CommandSpec
 
 if TYPE_CHECKING:
-    from core.store.inbox import Inbox
+    from core.store.mailbox import Inbox
 
 API_URL = "https://discord.com"
 LOOPBACK = ("localhost", "127.0.0.1", "::1")

@@ -33,7 +33,7 @@ from core.ports import Clock, Reply, Sink
 from core.types import Address, CommandSpec, Inbound, RawUpdate
 
 if TYPE_CHECKING:
-    from core.store.inbox import Inbox
+    from core.store.mailbox import Inbox
 
 T = TypeVar("T")
 _Reader = Callable[[DiscordChannel], Inbound | None]

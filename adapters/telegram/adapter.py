@@ -27,7 +27,7 @@ from core.ports import Clock, Reply, Sink
 from core.types import Address, CommandSpec, RawUpdate
 
 if TYPE_CHECKING:
-    from core.store.inbox import Inbox
+    from core.store.mailbox import Inbox
 
 API_URL = "https://api.telegram.org"
 KINDS = ("message", "edited_message", "callback_query")

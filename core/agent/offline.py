@@ -28,14 +28,14 @@ PASSAGES = 3
 FOUND = "This is what I found in what was said before:"
 KEPT = "I have kept that."
 _ATTACHMENT = re.compile(r"\[attached ([^:\[\]\n]{1,40}): [^\n]*\]")
-"""As `core.agent.history.with_attachments` writes it."""
+"""As `core.agent.prompt.with_attachments` writes it."""
 _NOUNS = {"voice": "voice message", "audio": "recording", "document": "file"}
 _TIME_LINE = re.compile(
     r"\[(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day [0-9]{1,2} "
     r"(?:January|February|March|April|May|June|July|August|September|October|November|December) [0-9]{4}, "
     r"[0-9]{2}:[0-9]{2} [A-Za-z0-9_+/-]{1,64}(?:, from [^\[\]\n]{0,86})?(?:, [a-z ]{4,30})?\]"
 )
-"""As `core.agent.history` writes it; other lines in square brackets are somebody's words."""
+"""As `core.agent.prompt` writes it; other lines in square brackets are somebody's words."""
 _AFTER_THE_END = " \t\r\n!！.。…\"'”’»」)"  # what may follow a question mark
 
 

@@ -1,17 +1,25 @@
-"""The system prompt of a session: written once, stored with it, sent verbatim ever after.
+"""What a model is given: the system prompt of a session, what a person said in the form in which it is sent (a time
+line with its origin, the text, the memory fence), and rows as turns of the Messages API. Never writes.
 
-Order: identity, guidance, what memory holds, the owner's AGENTS.md, date and zone, the platform's hint. Nothing here
-may depend on anything that changes within a session.
+The prompt is written once, stored with its session and sent verbatim ever after; nothing in it may depend on what
+changes within a session. The sent form is stored before the first request and reused ever after; it is never shown,
+indexed or exported. The same rows give the same bytes, always: the provider's prefix cache depends on it.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
 from zoneinfo import ZoneInfo
 
-from core.guard.fence import neutralise
+from config.settings import CacheLife
+from core.guard.fence import fence, neutralise, told
+from core.guard.fence import mark as account_mark
 from core.memory.manager import MemoryManager
 from core.notes.notebook import OwnerFiles
-from core.types import ToolContext
+from core.types import Account, Attachment, Json, Message, ToolContext
 
 SOUL_CHARS = 20_000
 AGENTS_CHARS = 20_000
@@ -62,3 +70,167 @@ class Prompt:
             f"# Where you are\n{hint.strip()}" if hint.strip() else "",
         ]
         return "\n\n".join(section for section in sections if section)
+
+
+_TOKEN = re.compile(r"^- (\S+) ", re.MULTILINE)
+
+
+class UserMessages:
+    """Makes the sent form of user rows, with at most `budget_chars` of memory a turn. `zone`: IANA name."""
+
+    def __init__(self, memory: MemoryManager, zone: str, budget_chars: int) -> None:
+        self._memory = memory
+        self._zone_name = zone
+        self._zone = ZoneInfo(zone)
+        self._budget_chars = budget_chars
+
+    async def seal(self, rows: Sequence[Message], earlier: Sequence[Message], context: ToolContext) -> list[Message]:
+        """`rows`, answered together, as they are sent. A memory in one of the `earlier` rows is not repeated."""
+        if not rows:
+            return []
+        text = "\n".join(row.text for row in rows)
+        lines = await self._memory.prefetch(text, context) if text.strip() else ()
+        *others, last = self.dated(rows, context)
+        if passages := self._chosen(lines, earlier):
+            last = replace(last, sent=(*(last.sent or ()), _block(fence(passages))))
+        return [*others, last]
+
+    def dated(self, rows: Sequence[Message], context: ToolContext) -> list[Message]:
+        """The same without memory."""
+        return [
+            replace(row, sent=(_block(self._time_line(row, context)), _block(neutralise(row.text) or "(no text)")))
+            for row in rows
+        ]
+
+    def _chosen(self, lines: Sequence[str], earlier: Sequence[Message]) -> str:
+        known = {token for row in earlier for block in (row.sent or ())[2:] for token in _TOKEN.findall(block["text"])}
+        chosen: list[str] = []
+        left = self._budget_chars
+        for line in lines:
+            line = "- " + neutralise(" ".join(line.split()))
+            if line.split(" ", 2)[1] not in known and len(line) <= left:
+                left -= len(line)
+                chosen.append(line)
+        return "\n".join(chosen)
+
+    def _time_line(self, row: Message, context: ToolContext) -> str:
+        at = row.created_at.astimezone(self._zone)
+        parts = [f"{at:%A} {at.day} {at:%B %Y}, {at:%H:%M} {self._zone_name}"]
+        if context.scope.is_room and row.sender:
+            account = Account(platform=context.session.address.platform, user_id=row.sender.id)
+            marks = [account_mark(account)] if row.sender.id else []
+            parts.append(" ".join(["from", _one_line(row.sender.name), *marks]))
+        return f"[{', '.join([*parts, *filter(None, [told(row)])])}]"
+
+
+def with_attachments(text: str, attachments: Sequence[Attachment]) -> str:
+    """The text followed by one line for each attachment."""
+    lines = []
+    for item in attachments:
+        size = f"{item.size_bytes:,} bytes" if item.size_bytes else ""
+        details = ", ".join(filter(None, (item.mime, size)))
+        lines.append(f"[attached {item.kind}: {_one_line(item.name)}{f' ({details})' if details else ''}]")
+    return "\n".join([text, *lines] if text else lines)
+
+
+def _block(text: str) -> Json:
+    return {"type": "text", "text": text}
+
+
+def _one_line(text: str) -> str:
+    return neutralise(" ".join(text.replace("[", "(").replace("]", ")").split()))[:80]
+
+
+INTERRUPTED = "The tool was interrupted and gave no result."
+_UNMARKABLE = ("thinking", "redacted_thinking")
+
+
+def conversation(rows: Sequence[Message]) -> list[dict[str, Any]]:
+    """Rows (oldest first) as ``{"role", "content": [blocks]}``: beginning with user, roles alternating, every tool call
+    answered at the head of the next user message, no empty text."""
+    turns: list[dict[str, Any]] = []
+    for row in rows:
+        blocks = [block for block in _blocks(row) if not _is_empty(block)]
+        role = "assistant" if row.role == "assistant" else "user"
+        if not blocks:
+            continue
+        if turns and turns[-1]["role"] == role and not (role == "assistant" and _has_calls(turns[-1])):
+            turns[-1]["content"].extend(blocks)
+        else:
+            turns.append({"role": role, "content": blocks})
+    return _answered(_from_first_user(turns))
+
+
+def mark(life: CacheLife) -> Json:
+    """The ``cache_control`` mark of a cache life."""
+    return {"type": "ephemeral"} if life == "5m" else {"type": "ephemeral", "ttl": life}
+
+
+def marked(turns: Sequence[dict[str, Any]], life: CacheLife = "5m") -> tuple[Json, ...]:
+    """The conversation with cache marks at the tail of the previous request and at its own tail: the server looks back
+    only 20 blocks from a mark, and one round of parallel tool calls can be more."""
+    requests = [index for index, turn in enumerate(turns) if turn["role"] == "user"]
+    tails = set(requests[-2:]) | ({len(turns) - 1} if turns else set())
+    return tuple(_mark(turn, mark(life)) if index in tails else turn for index, turn in enumerate(turns))
+
+
+def _blocks(row: Message) -> Sequence[Json]:
+    if row.sent is not None:
+        return row.sent
+    if row.blocks is not None:
+        return row.blocks
+    return ({"type": "text", "text": row.text},)
+
+
+def _has_calls(turn: dict[str, Any]) -> bool:
+    """What follows a call that a crash left without its result must not join its message, or the request would not
+    extend the one before."""
+    return any(block.get("type") == "tool_use" for block in turn["content"])
+
+
+def _is_empty(block: Json) -> bool:
+    return block.get("type") == "text" and not str(block.get("text", "")).strip()
+
+
+def _mark(turn: dict[str, Any], mark: Json) -> dict[str, Any]:
+    content = list(turn["content"])
+    for index in range(len(content) - 1, -1, -1):
+        if content[index].get("type") not in _UNMARKABLE:
+            content[index] = {**content[index], "cache_control": mark}
+            break
+    return {**turn, "content": content}
+
+
+def _answered(turns: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    out: list[dict[str, Any]] = []
+    called: list[str] = []
+
+    def add_user(given: dict[str, Json], rest: Sequence[Json]) -> None:
+        if content := [*_results(given, called), *rest]:
+            out.append({"role": "user", "content": content})
+
+    for turn in turns:
+        if turn["role"] == "assistant":
+            if called:
+                add_user({}, ())
+            out.append(turn)
+            called = [block["id"] for block in turn["content"] if block.get("type") == "tool_use"]
+            continue
+        given = {block["tool_use_id"]: block for block in turn["content"] if block.get("type") == "tool_result"}
+        add_user(given, [block for block in turn["content"] if block.get("type") != "tool_result"])
+        called = []
+    add_user({}, ())
+    return out
+
+
+def _results(given: dict[str, Json], called: Iterable[str]) -> list[Json]:
+    missing = {"type": "tool_result", "content": INTERRUPTED, "is_error": True}
+    return [given.get(call) or {**missing, "tool_use_id": call} for call in called]
+
+
+def _from_first_user(turns: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """A window may open with the assistant or with results of a call that is gone; the API wants a user first."""
+    for index, turn in enumerate(turns):
+        if turn["role"] == "user" and any(block.get("type") != "tool_result" for block in turn["content"]):
+            return turns[index:]
+    return []

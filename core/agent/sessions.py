@@ -11,8 +11,7 @@ from core.agent.prompt import Prompt
 from core.errors import ModelError, Refused
 from core.memory.manager import MemoryManager, last_turn
 from core.ports import Clock, Model
-from core.store.inbox import InboxEntry
-from core.store.outbox import OutboxItem
+from core.store.mailbox import InboxEntry, OutboxItem
 from core.store.sessions import Conversations
 from core.types import (
     Address,

@@ -11,15 +11,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from config.settings import ModelOptions
-from core.agent.history import UserMessages, conversation, mark, marked, with_attachments
 from core.agent.offline import MODEL as OFFLINE
+from core.agent.prompt import UserMessages, conversation, mark, marked, with_attachments
 from core.agent.sessions import SessionTracker, Turn, window_of
 from core.agent.tool_runner import ToolRunner
 from core.errors import MnemeError, ModelError, StaleReadError
 from core.guard.fence import Scrubber, scrub
 from core.models.wrappers import TOO_LONG, MeteredModel
 from core.ports import Clock
-from core.store.outbox import OutboxItem
+from core.store.mailbox import OutboxItem
 from core.store.sessions import Conversations
 from core.store.usage import ModelCall
 from core.types import Answer, Completion, Inbound, Json, Message, Payer, Request, Session, ToolContext

@@ -23,8 +23,7 @@ from core.facts.claims import fact_of, is_first_person, sign
 from core.facts.evidence import EvidenceSearch
 from core.facts.extraction import FactReader, ToldFact
 from core.guard.guard import suspicion
-from core.memory.provider import MemoryProvider, is_remembered
-from core.models.content_blocks import parsed
+from core.memory.provider import MemoryProvider, is_remembered, parsed
 from core.review.pending import Review
 from core.store.facts import Fact, FactKind, Facts, Grain
 from core.store.notes import FACT, Author, Operation

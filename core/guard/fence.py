@@ -32,7 +32,7 @@ _TIME_LINE = re.compile(
     r"\s{1,3}\d{1,2}:\d{2}[^\]\uff3d\u3011\n]{0,200})([\]\uff3d\u3011]?)",
     re.IGNORECASE,
 )
-"""How a turn begins (`core.agent.history`), also where it is only imitated."""
+"""How a turn begins (`core.agent.prompt`), also where it is only imitated."""
 
 
 def fence(passages: str) -> str:

@@ -12,12 +12,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Literal, TypeVar
 
+from pydantic import BaseModel, ValidationError
+
 from core.errors import ToolError
 from core.store.notes import NoteChange
 from core.store.sync import HOOKS, Hook
 from core.types import Json, Message, Scope, Session, Tool, ToolContext
 
 T = TypeVar("T")
+M = TypeVar("M", bound=BaseModel)
 Mode = Literal["hybrid", "context", "tools"]
 """context: it is asked before a turn. tools: the model has its tools. hybrid: both."""
 
@@ -146,3 +149,12 @@ def hooks_of(provider: MemoryProvider) -> frozenset[Hook]:
 def is_remembered(session: Session) -> bool:
     """Whether providers may keep anything of the session: not of a scheduled or incognito one."""
     return session.address.platform != "cron" and not session.is_incognito
+
+
+def parsed(model: type[M], arguments: Json) -> M:
+    """The arguments as a value of `model`; null means not given. Raises ToolError that names the field."""
+    try:
+        return model.model_validate({name: value for name, value in arguments.items() if value is not None})
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise ToolError(f"{'.'.join(map(str, first['loc'])) or 'arguments'}: {first['msg']}") from error

@@ -1,7 +1,8 @@
 """The one door to the Anthropic SDK: one request in, one completion out, whatever happens on the way.
 
 Streams, tries again as the server asks, and turns every failure into a ModelError with a sentence of its own. Any
-server that speaks the Messages API can stand behind it. Knows nothing of sessions, tools or people.
+server that speaks the Messages API can stand behind it, and whatever it makes of its answer, what leaves here is
+accepted as input by a strict one. Knows nothing of sessions, tools or people.
 """
 
 from __future__ import annotations
@@ -9,8 +10,13 @@ from __future__ import annotations
 import asyncio
 import json
 import math
-from collections.abc import Awaitable, Callable, Mapping
+import re
+import tomllib
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
+from functools import cache
+from pathlib import Path
 from random import random
 from typing import Any
 from urllib.parse import urlsplit
@@ -18,12 +24,11 @@ from urllib.parse import urlsplit
 import anthropic
 import httpx2
 import structlog
+from pydantic_core import from_json
 
-from core.models import content_blocks, failures
-from core.models.content_blocks import StreamedAnswer
-from core.models.failures import ModelFailure
+from core.errors import ModelError
 from core.ports import Clock
-from core.types import Completion, Request
+from core.types import Completion, Json, Request, Usage
 
 OFFICIAL_URL = "https://api.anthropic.com"
 CONNECT_S = 10.0
@@ -121,11 +126,11 @@ class Claude:
     async def _attempt(self, request: Request, on_text: Callable[[str], None], silence_s: float) -> Completion:
         """A server that does not take cache marks gets the same request once more without them."""
         if not self._takes_marks:
-            return await self._stream(content_blocks.unmarked(request), on_text, silence_s)
+            return await self._stream(unmarked(request), on_text, silence_s)
         try:
             return await self._stream(request, on_text, silence_s)
         except ModelFailure as failure:
-            bare = content_blocks.unmarked(request)
+            bare = unmarked(request)
             if self._is_official or failure.is_break or failure.status not in (400, 422) or bare == request:
                 raise
         completion = await self._stream(bare, on_text, silence_s)
@@ -146,7 +151,7 @@ class Claude:
             failure.is_break = answer.has_begun
             raise failure from _origin(error)
         except ValueError as error:
-            raise failures.of_kind("unreadable") from error
+            raise _of_kind("unreadable") from error
 
     async def _opened(self, request: Request, silence_s: float) -> anthropic.AsyncStream[Any]:
         """The events as plain JSON: to the SDK's own method a long conversation costs four times as much."""
@@ -175,19 +180,19 @@ class Claude:
             return self._refused(error, model)
         cause = _cause(error)
         if isinstance(cause, httpx2.LocalProtocolError):
-            return failures.of_kind("illegal_key")
+            return _of_kind("illegal_key")
         if isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.UnsupportedProtocol):
-            return failures.of_kind("unreached")
+            return _of_kind("unreached")
         if isinstance(cause, httpx2.TimeoutException):
-            return failures.of_kind("late")
+            return _of_kind("late")
         if isinstance(error, anthropic.APIConnectionError | httpx2.HTTPError):
-            return failures.of_kind("lost")
-        return failures.of_kind("foreign")
+            return _of_kind("lost")
+        return _of_kind("foreign")
 
     def _refused(self, error: anthropic.APIStatusError, model: str) -> ModelFailure:
-        status = failures.status_of(error.status_code, error.type)
+        status = _status_of(error.status_code, error.type)
         words = _words(error).replace(self._key, "…")
-        failure = failures.of_status(status, words, model, error.error_code)
+        failure = _of_status(status, words, model, error.error_code)
         if error.status_code >= 400:
             headers = error.response.headers
             failure.retry_after_s = _asked_pause_s(headers)
@@ -236,3 +241,243 @@ def _origin(error: Exception) -> Exception | None:
 def _shortest_request(model: str) -> Request:
     hello = {"role": "user", "content": [{"type": "text", "text": "Hello"}]}
     return Request(system=(), messages=(hello,), model=model, max_tokens=1)
+
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class StreamedAnswer:
+    """An answer as its events come, plain JSON as the Messages API documents them."""
+
+    def __init__(self) -> None:
+        self._message: dict[str, Any] = {}
+        self._usage: dict[str, Any] = {}
+        self._blocks: list[dict[str, Any]] = []
+        self._arguments: dict[int, str] = {}
+        """Of the tool calls, by the index of their block."""
+        self._has_started = self._has_stopped = False
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether any of its content has come."""
+        return bool(self._blocks)
+
+    def take(self, event: Any) -> str:
+        """The text so far, which only grows; empty where the event adds none. Raises ModelError for one that cannot be
+        read."""
+        try:
+            return self._text if self._is_text_added(event) else ""
+        except (ValueError, LookupError, AttributeError, TypeError) as error:
+            raise _of_kind("unreadable") from error
+
+    @property
+    def _text(self) -> str:
+        text = joined(self._blocks)
+        # Where half a character came, its other half is on its way.
+        text = text[:-1] if "\ud800" <= text[-1:] <= "\udbff" else text
+        return str(sound(text)) if text.strip() else ""
+
+    def _is_text_added(self, event: Json) -> bool:
+        kind = event["type"]
+        if kind == "message_start":
+            self._has_started = True
+            self._message = dict(event["message"])
+            self._blocks = [dict(block) for block in self._message.get("content") or ()]
+            self._usage = dict(self._message.get("usage") or {})
+        elif kind == "content_block_start":
+            self._blocks.append(dict(event["content_block"]))
+        elif kind == "content_block_delta":
+            return self._grow(event["index"], event["delta"])
+        elif kind == "content_block_stop" and (arguments := self._arguments.get(event["index"])):
+            # A call may be cut off where the answer is.
+            self._blocks[event["index"]]["input"] = from_json(arguments, allow_partial=True)
+        elif kind == "message_delta":
+            self._message["stop_reason"] = event["delta"].get("stop_reason") or self._message.get("stop_reason")
+            # Totals; what is left out stands as it was.
+            told = event.get("usage") or {}
+            self._usage |= {name: count for name, count in told.items() if count is not None}
+        self._has_stopped = self._has_stopped or kind == "message_stop"
+        return bool(kind == "content_block_start")
+
+    def _grow(self, index: int, delta: Json) -> bool:
+        block = self._blocks[index]
+        if delta["type"] == "text_delta":
+            block["text"] += delta["text"]
+            return True
+        if delta["type"] == "input_json_delta":
+            self._arguments[index] = self._arguments.get(index, "") + delta["partial_json"]
+        elif delta["type"] == "thinking_delta":
+            block["thinking"] += delta["thinking"]
+        elif delta["type"] == "signature_delta":
+            block["signature"] = delta["signature"]
+        return False
+
+    def completion(self, model: str) -> Completion:
+        """The whole answer, of `model` where it does not name its own. Raises ModelError for a part of one."""
+        if not self._has_started:
+            raise _of_kind("foreign")
+        stop_reason = self._message.get("stop_reason")
+        if not stop_reason and not self._has_stopped:
+            raise _of_kind("unreadable")
+        blocks = kept(self._blocks)
+        has_calls = any(block["type"] == "tool_use" for block in blocks)
+        return Completion(
+            blocks=blocks,
+            text=joined(blocks),
+            stop_reason=stop_reason or ("tool_use" if has_calls else "end_turn"),
+            usage=Usage(
+                input=_count(self._usage, "input_tokens"),
+                output=_count(self._usage, "output_tokens"),
+                cache_read=_count(self._usage, "cache_read_input_tokens"),
+                cache_write=_count(self._usage, "cache_creation_input_tokens"),
+                cache_write_hour=_count(self._usage.get("cache_creation"), "ephemeral_1h_input_tokens"),
+            ),
+            model=self._message.get("model") or model,
+        )
+
+
+def _count(usage: Any, name: str) -> int:
+    """Local servers leave out what they do not count."""
+    value = usage.get(name) if isinstance(usage, Mapping) else None
+    return value if isinstance(value, int) else 0
+
+
+def kept(blocks: Sequence[Json]) -> tuple[Json, ...]:
+    """The blocks of an answer as they can be sent back: without answer-only fields, empty text, unsigned thinking and
+    trailing space. Raises ModelError for a kind of block that was never asked for."""
+    whole = [form for block in blocks if (form := _form(block)) is not None]
+    if whole and whole[-1]["type"] == "text":
+        whole[-1]["text"] = whole[-1]["text"].rstrip()
+    return tuple(whole)
+
+
+def joined(blocks: Sequence[Json]) -> str:
+    """The text of blocks; what other blocks stand between becomes a paragraph's end."""
+    text = ""
+    was_text = False
+    for block in blocks:
+        if block["type"] == "text":
+            text += block["text"] if was_text or not text else f"\n\n{block['text']}"
+        was_text = block["type"] == "text"
+    return text
+
+
+def unmarked(request: Request) -> Request:
+    parts = (request.system, request.messages, request.tools)
+    system, messages, tools = (tuple(map(_without_marks, part)) for part in parts)
+    return replace(request, system=system, messages=messages, tools=tools)
+
+
+def sound(value: Any) -> Any:
+    """A JSON value that every parser takes: half characters are joined or replaced, numbers are finite."""
+    if isinstance(value, str):
+        if value.isascii() or not _SURROGATE.search(value):
+            return value
+        return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    if isinstance(value, Mapping):
+        return {sound(key): sound(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [sound(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _form(block: Json) -> dict[str, Any] | None:
+    kind = str(block.get("type"))
+    if kind == "text":
+        text = sound(block.get("text") or "")
+        return {"type": kind, "text": text} if text.strip() else None
+    if kind == "thinking":
+        form = {"type": kind, "thinking": block.get("thinking") or "", "signature": block.get("signature")}
+        return form if form["signature"] else None
+    if kind == "redacted_thinking":
+        return {"type": kind, "data": block["data"]} if block.get("data") else None
+    if kind == "tool_use":
+        call = {"type": kind, "id": block.get("id"), "name": block.get("name"), "input": sound(block.get("input"))}
+        if not call["id"] or not call["name"] or not isinstance(call["input"], dict):
+            raise _of_kind("unreadable")
+        return call
+    raise ModelFailure(f"The model answered with content of an unknown kind ({kind[:40]})", "Update Mneme.")
+
+
+def _without_marks(value: Any) -> Any:
+    """Marks stand on blocks, on tools, and on blocks within a tool result; never inside what a tool was called with."""
+    if isinstance(value, list | tuple):
+        return type(value)(map(_without_marks, value))
+    if isinstance(value, Mapping):
+        bare = {key: item for key, item in value.items() if key != "cache_control"}
+        if "content" in bare:
+            bare["content"] = _without_marks(bare["content"])
+        return bare
+    return value
+
+
+WORDS_CHARS = 300  # of a server's own explanation
+_TOO_LONG = re.compile(
+    r"prompt is too long|too many tokens|exceeds? (the )?(available )?context|context (length|window)"
+)
+_RETRYABLE = (408, 409, 429)
+
+
+@cache
+def _table(name: str) -> Mapping[str, Any]:
+    """A table of `failures.toml`."""
+    table: Mapping[str, Any] = tomllib.loads(Path(__file__).with_name("failures.toml").read_text("utf-8"))[name]
+    return table
+
+
+class ModelFailure(ModelError):
+    """`clause`: the reason without a full stop, so that ``; trying again in 4 s`` can follow it. `is_break`: part of
+    the answer had come already."""
+
+    def __init__(
+        self,
+        clause: str,
+        advice: str = "",
+        *,
+        is_retryable: bool = False,
+        retry_after_s: float | None = None,
+        status: int | None = None,
+        is_break: bool = False,
+    ) -> None:
+        sentence = f"{clause}. {advice}".rstrip()
+        super().__init__(sentence, is_retryable=is_retryable, retry_after_s=retry_after_s, status=status)
+        self.clause = clause
+        self.is_break = is_break
+
+
+def _of_kind(kind: str) -> ModelFailure:
+    """A failure without a status; `kind` as in `failures.toml`."""
+    return ModelFailure(**{"is_retryable": True, **_table("kind")[kind]}, is_break=kind == "unreadable")
+
+
+def _of_status(status: int, words: str, model: str, code: str | None = None) -> ModelFailure:
+    """`words` are the server's own, `code` its error code."""
+    words = " ".join(words.split())[:WORDS_CHARS].rstrip(". ")
+    if (code or "").endswith("_spend_limit_reached"):
+        clause, advice = "The spending limit of the model's account is reached", "Raise it, or wait until it renews."
+        return ModelFailure(clause, advice, status=status)
+    if status == 400 and "credit balance" in words:
+        status = 402
+    if status in (400, 422) and _TOO_LONG.search(words.casefold()):
+        status = 413
+    if status == 404:
+        return _not_found(words, model)
+    if status >= 500:
+        clause = f"The model's server has an internal error ({status})"
+    else:
+        clause = f"The model's server refused the request ({status}): {words or 'it does not say why'}"
+    said = {"clause": clause, **_table("status").get(str(status), {})}
+    return ModelFailure(**said, status=status, is_retryable=status in _RETRYABLE or status >= 500)
+
+
+def _status_of(status: int, kind: str | None) -> int:
+    """For an error event in a stream that began with 200, the status of its type."""
+    return status if status >= 400 else int(_table("status_of_type").get(kind or "", 500))
+
+
+def _not_found(words: str, model: str) -> ModelFailure:
+    if "model" in words.casefold() or model in words:
+        return ModelFailure(
+            f"The server has no model named {model}", "Set model.chat or model.helper to one that it has.", status=404
+        )
+    return ModelFailure("There is no Messages API at the model's address", "Check ANTHROPIC_BASE_URL.", status=404)

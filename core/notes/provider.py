@@ -18,8 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from core.errors import Refused, ToolError
 from core.facts.evidence import EvidenceSearch
 from core.guard.guard import cleaned, suspicion
-from core.memory.provider import MemoryProvider, is_remembered
-from core.models.content_blocks import parsed
+from core.memory.provider import MemoryProvider, is_remembered, parsed
 from core.notes.notebook import FILES, Notebook
 from core.review.pending import quoted, reason_to_wait
 from core.store.notes import Author, NoteChange, Operation

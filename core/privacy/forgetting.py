@@ -1,6 +1,7 @@
 """/forget from the question to the receipt: finds what is meant and, after a yes, erases it with all its copies.
 
-Rows are erased by `core/store/erasure.py`, bytes by `erase_bytes.py`; an unfinished list is resumed after a crash.
+Messages are found as recall finds them, copies by the words and by stretches of what was said. Rows are erased by
+`core/store/erasure.py`, bytes by `erase_bytes.py`; an unfinished list is resumed after a crash.
 """
 
 from __future__ import annotations
@@ -10,10 +11,11 @@ import contextlib
 import os
 import re
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -22,14 +24,20 @@ import structlog
 from core.errors import Refused, StoreError
 from core.notes.notebook import FILES, Notebook
 from core.ports import Clock
-from core.privacy import erasure_search
-from core.privacy.quoting import Quoting
 from core.search import filters
+from core.search.query import inflected
+from core.store import erasure
+from core.store.engine import Connection, Row
 from core.store.erasure import ErasureItem, ErasureList, ErasureRequest, Erasures
 from core.store.notes import Operation
-from core.store.query import SearchQuery
+from core.store.query import DEFAULT_ROLES, SearchPlan, SearchQuery
+from core.store.rows import clean, load_inbound, moment
 from core.store.sqlite.database import Database
+from core.store.sqlite.dialect import list_value
 from core.store.sqlite.erase_bytes import ByteErasure
+from core.store.sqlite.text_index import TextIndex, is_stale
+from core.text.normalize import bare, is_unspaced
+from core.text.terms import stop_words
 from core.types import Scope
 
 HISTORY, LOG = "terminal_history", "mneme.log"
@@ -141,7 +149,7 @@ class Forgetting:
         query = filters.read(whole, found.made_at or self._clock.now(), self._zone).query
         if not found.text.strip() or query == replace(whole, text=""):
             raise Refused(UNCLEAR)
-        quoting = await self._database.read(partial(erasure_search.find, found=found, query=query))
+        quoting = await self._database.read(partial(_find, found=found, query=query))
         return Quoting(()) if found.request.is_limited else quoting
 
     async def _erase_elsewhere(self, found: ErasureList) -> None:
@@ -187,7 +195,7 @@ class HomeFiles:
         kept: dict[Path, list[str]] = {}
         for path in self._home.glob(f"{LOG}*"):
             # Words of people are logged by mistake only, and a single one may be one of ours.
-            kept[path] = [line for line in _read(path).splitlines(keepends=True) if not quoting.repeats(line)]
+            kept[path] = [line for line in _text_of(path).splitlines(keepends=True) if not quoting.repeats(line)]
         if _TERMINAL in scopes:
             entries = [(entry, _typed(entry)) for entry in self._entries()]
             kept[self._home / HISTORY] = [
@@ -197,14 +205,14 @@ class HomeFiles:
 
     def _entries(self) -> list[str]:
         """Of the history (prompt_toolkit: a blank line, the time behind #, the text behind +)."""
-        return _ENTRY.split(_read(self._home / HISTORY))
+        return _ENTRY.split(_text_of(self._home / HISTORY))
 
 
 def _typed(entry: str) -> str:
     return "".join(line[1:] for line in entry.splitlines(keepends=True) if line.startswith("+")).strip()
 
 
-def _read(path: Path) -> str:
+def _text_of(path: Path) -> str:
     with contextlib.suppress(OSError):
         return path.read_text(encoding="utf-8", errors="replace")
     return ""
@@ -223,3 +231,223 @@ def _is_rewritten(path: Path, text: str) -> bool:
     except OSError:
         return False
     return True
+
+
+MESSAGES_MOST = 100_000
+TOO_COMMON = "Nearly every text has these words. Name what it is about, or put what was said in quotes."
+QUOTED_MESSAGES = 2_000
+"""How many of the found messages, the newest, are looked for in copies."""
+_SAYING = "all anything ever everything mention mentioned said say talk talked tell told"
+"""With the stop words: what stands around the subject of a sentence that says what to forget."""
+
+
+def _find(connection: Connection, found: ErasureList, query: SearchQuery) -> Quoting:
+    """Fills a list with what a query finds, of one that was shown with messages that were there then; gives what
+    recognises repetitions. Raises Refused while indexes are rebuilt, and for words that every text has."""
+    if is_stale(connection):
+        raise Refused("The search index is being built anew, so something could be overlooked. Try again soon.")
+    request = found.request
+    is_narrowed = query != SearchQuery(text=query.text, scopes=query.scopes, asker=query.asker)
+    roles = query.roles if query.roles != DEFAULT_ROLES else (*query.roles, "tool")
+    query = replace(query, scopes=request.scopes, asker=request.account, roles=roles)
+    if request.is_limited:
+        query = replace(query, is_own=True, roles=("user",), scopes=frozenset({request.scope}))
+    if found.made_at is None:
+        found.upto = int(connection.execute("SELECT COALESCE(MAX(id), 0) FROM messages").fetchone()[0])
+    else:
+        found.ids["asked"] = [row["id"] for row in connection.execute(erasure.ASKED, found.values)]
+    plan, ids = _messages(connection, query)
+    ids.update(found.ids["messages"])
+    said = connection.execute(erasure.SAID, {**found.values, "messages": list_value(ids)}).fetchall()
+    found.ids["messages"], found.texts = [row["id"] for row in said], [row["text"] for row in said]
+    for row in said:
+        who = "I" if row["role"] != "user" else row["sender_name"] or ""
+        found.shown.append(ErasureItem(kind="message", text=row["text"], at=moment(row["created_at"]), who=who))
+    quoting = Quoting(plan.terms, found.texts[-QUOTED_MESSAGES:], is_any=len(plan.alternatives) > 1)
+    _find_unanswered(connection, found, Quoting(()) if is_narrowed else quoting)
+    _CopySearch(connection, found, quoting).run()
+    return quoting
+
+
+def _messages(connection: Connection, query: SearchQuery) -> tuple[SearchPlan, set[int]]:
+    """What the words mean, and the messages that have them: of a sentence, those that have its subject."""
+    plan, words = inflected(query.text), query.text.split()
+    beside = stop_words().union(_SAYING.split())
+    subject = [word for word in words if word.strip("?!.,").casefold() not in beside]
+    if words and not subject:
+        raise Refused(TOO_COMMON)
+    ids = _matching(connection, plan, query)
+    if not ids and len(subject) < len(words) and '"' not in query.text:
+        plan = inflected(" ".join(subject))
+        ids = _matching(connection, plan, query)
+    return plan, ids
+
+
+def _matching(connection: Connection, plan: SearchPlan, query: SearchQuery) -> set[int]:
+    if not plan.alternatives and query.text.strip():
+        return set()
+    index = TextIndex(connection, query)
+    return {one.message_id for one in (index.find(plan) if plan.alternatives else index.latest(MESSAGES_MOST))}
+
+
+def _find_unanswered(connection: Connection, found: ErasureList, words: Quoting) -> None:
+    """Adds the unanswered events that have the words, and shows those that are no messages yet."""
+    known, request = set(found.ids["messages"]), found.request
+    for row in connection.execute(erasure.WAITING, found.values):
+        inbound = load_inbound(row["inbound"])
+        arguments = inbound.command.arguments if inbound.command else None
+        names = [one.name for one in inbound.attachments]
+        is_message, is_own = row["message_id"] in known, inbound.sender.id == request.account.user_id
+        if is_message or ((is_own or not request.is_limited) and words.has_words(inbound.text, arguments, *names)):
+            found.ids["inbox"].append(row["id"])
+            if not is_message and inbound.command is None:
+                who = inbound.sender.name
+                found.shown.append(ErasureItem(kind="message", text=inbound.text, at=inbound.sent_at, who=who))
+
+
+class _CopySearch:
+    """Fills `found` with everything that repeats its messages."""
+
+    def __init__(self, connection: Connection, found: ErasureList, quoting: Quoting) -> None:
+        self._connection = connection
+        self._found = found
+        self._quoting = quoting
+        self._is_limited = found.request.is_limited
+        self._made_from = set(found.ids["messages"])
+
+    def run(self) -> None:
+        self._conversation()
+        self._made_from.update(self._found.ids["repeats"])
+        for kind in erasure.COPIES:
+            self._copies(kind)
+
+    def _copies(self, kind: str) -> None:
+        found, made_of_it = self._found, self._sessions(erasure.OPENED_BY) if kind == "titles" else set()
+        for row_id, message_id, at, *columns in self._connection.execute(erasure.COPIES[kind][0], found.values):
+            texts = [text for text in columns if text]
+            is_made_of_it = message_id in self._made_from or row_id in made_of_it
+            # Exports are made again rather than looked through.
+            has_files = kind == "outbox" and '"files":[{' in texts[0]
+            if not (is_made_of_it or has_files or self._is_meant(*texts, by_words=kind == "updates")):
+                continue
+            found.ids[kind].append(row_id)
+            if kind == "note_changes":
+                found.notes.update(texts[-1:] if is_made_of_it else [], filter(self._is_meant, texts))
+            elif kind in ("facts", "jobs") and at is not None:
+                found.shown.append(ErasureItem(kind="fact" if kind == "facts" else "job", text=texts[0], at=moment(at)))
+
+    def _sessions(self, statement: str) -> set[int]:
+        return {row[0] for row in self._connection.execute(statement, self._found.values)}
+
+    def _is_meant(self, *texts: str, by_words: bool = False) -> bool:
+        """In a room the words of a query are others' too: only what was said counts, unless the texts are one's own."""
+        may_by_words = by_words or not self._is_limited
+        return (may_by_words and self._quoting.has_words(*texts)) or self._quoting.repeats(*texts)
+
+    def _conversation(self) -> None:
+        near, values = self._sessions(erasure.SESSIONS_OF), self._found.values
+        for row in self._connection.execute(erasure.CONVERSATION, values):
+            is_apart = row["kind"] != "chat" or row["blocks"] is not None
+            is_answer = row["session_id"] in near and row["id"] > values["first"]
+            if row["id"] not in self._made_from and (is_apart or is_answer) and self._is_repeat(row, is_apart=is_apart):
+                self._found.ids["repeats"].append(row["id"])
+                self._found.texts.append(row["text"])
+
+    def _is_repeat(self, row: Row, *, is_apart: bool) -> bool:
+        """An answer goes for a longer stretch; a command or a tool's result also for the words and for short copies."""
+        said = (row["text"], row["tools"], row["blocks"])
+        is_own = row["role"] == "user" and row["sender_id"] == self._found.request.account.user_id
+        if row["role"] == "user" and (row["kind"] != "command" or (self._is_limited and not is_own)):
+            return False
+        if not is_apart:
+            return self._quoting.repeats(*said)
+        may_by_words = is_own or not self._is_limited
+        return (may_by_words and self._quoting.has_words(*said)) or self._quoting.copies(*said)
+
+
+RUN_TOKENS = 5
+RUN_CHARS = 12
+"""A quotation has so many words (of an unspaced script, characters) in a row, and so many characters."""
+COPIED_CHARS = 6
+"""The least length of a short text that is looked for as a whole in copies."""
+_ESCAPE = re.compile(r"\\+(?:u([0-9a-fA-F]{4})|[nrtbf\"/])")
+_EMPHASIS = re.compile(r"\*+|__+|~~|\|\||`+")
+_WORD = re.compile(r"\w+")
+_TOKEN = re.compile("[\u0e00-\u0e7f\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\\W_]+")
+
+
+class Quoting:
+    """`terms` as `core.store.query.SearchPlan` has them; all of them must stand in a text, or `is_any` one. `texts`:
+    what was said, of which any longer stretch counts as well."""
+
+    def __init__(self, terms: Sequence[str], texts: Iterable[str] = (), *, is_any: bool = False) -> None:
+        self._terms, self._is_any, texts = tuple(terms), is_any, list(texts)
+        self._patterns = [re.compile(pattern) for term in terms if (pattern := _pattern(term))]
+        self._whole = {text.strip() for text in texts}
+        said = [tuple(_tokens(text)) for text in texts]
+        self._runs = {run for tokens in said for start in range(len(tokens)) if (run := _run(tokens, start))}
+        self._pairs = {run[:2] for run in self._runs}
+        self._short = {one for one in said if len(one) < RUN_TOKENS and sum(map(len, one)) >= COPIED_CHARS}
+
+    def over(self, texts: Iterable[str]) -> Quoting:
+        """The same words, with other texts."""
+        return Quoting(self._terms, texts, is_any=self._is_any)
+
+    def has_words(self, *texts: str | None) -> bool:
+        """Whether the words stand in the texts together; False without words."""
+        plain = bare("\n".join(_read(text) for text in texts if text)) if self._patterns else ""
+        found = [pattern.search(plain) is not None for pattern in self._patterns]
+        return any(found) if self._is_any else bool(found) and all(found)
+
+    def repeats(self, *texts: str | None) -> bool:
+        """Whether a stretch of what was said stands in one of the texts."""
+        return bool(self._runs) and any(self._has_run(_tokens(_read(text))) for text in texts if text)
+
+    def copies(self, *texts: str | None) -> bool:
+        """Whether one of the texts is what was said, repeats it, or holds something short that was said as a whole."""
+        return self.repeats(*texts) or any(
+            text.strip() in self._whole or self._has_short(_tokens(_read(text))) for text in texts if text
+        )
+
+    def _has_run(self, tokens: Sequence[str]) -> bool:
+        # Most texts have not even two of the words in a row.
+        return any(
+            pair in self._pairs and _run(tokens, start) in self._runs for start, pair in enumerate(pairwise(tokens))
+        )
+
+    def _has_short(self, tokens: Sequence[str]) -> bool:
+        sizes, starts = set(map(len, self._short)), range(len(tokens))
+        return any(tuple(tokens[start : start + size]) in self._short for size in sizes for start in starts)
+
+
+def _read(text: str) -> str:
+    """The text without the escapes of JSON, followed by what it says without emphasis where that differs."""
+    plain = clean(_ESCAPE.sub(lambda found: chr(int(found[1] or "20", 16)), text)) if "\\" in text else text
+    return f"{plain}\n{_EMPHASIS.sub('', plain)}" if _EMPHASIS.search(plain) else plain
+
+
+def _tokens(text: str) -> list[str]:
+    return _TOKEN.findall(bare(text))
+
+
+def _run(tokens: Sequence[str], start: int) -> tuple[str, ...]:
+    """The shortest quotation that starts here; empty where the text ends before."""
+    for end in range(start + RUN_TOKENS, len(tokens) + 1):
+        run = tuple(tokens[start:end])
+        if sum(map(len, run)) >= RUN_CHARS:
+            return run
+    return ()
+
+
+def _pattern(term: str) -> str:
+    """The regular expression of a term; a prefix ends in ``*``, bars separate forms."""
+    if "|" in term:
+        return f"(?:{'|'.join(filter(None, map(_pattern, term.split('|'))))})"
+    plain = bare(term.rstrip("*"))
+    words = _WORD.findall(plain)
+    if not words:
+        return re.escape(plain.strip())
+    if is_unspaced(plain):
+        return re.escape(plain)
+    end = "" if term.endswith("*") else r"(?![^\W_])"
+    return r"(?<![^\W_])" + r"[\W_]+".join(map(re.escape, words)) + end

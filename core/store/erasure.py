@@ -16,7 +16,7 @@ from typing import Any, Literal
 from core.ports import Clock
 from core.store import epoch, rows
 from core.store.engine import Connection, Row
-from core.store.inbox import close_entries
+from core.store.mailbox import close_entries
 from core.store.rows import scope_parameter, visible
 from core.store.sessions import erase_message
 from core.store.sqlite.database import Database

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 from core.store import rows
 from core.store.engine import Connection, Row
-from core.store.sqlite.database import Database
 from core.store.sqlite.dialect import in_list, list_value
 from core.types import Account, Address, Scope
 
 if TYPE_CHECKING:
-    from core.store.incognito import IncognitoRegistry
+    from core.store.sessions import IncognitoRegistry
+    from core.store.sqlite.database import Database
 
 TERMINAL = Account(platform="terminal", user_id="local")
 """Always the owner's."""

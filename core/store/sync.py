@@ -18,8 +18,8 @@ from typing import Literal, get_args
 from core.ports import Clock
 from core.store import rows
 from core.store.engine import Connection, Row
+from core.store.mailbox import OPEN, OutboxItem, fill_outbox_item
 from core.store.notes import VERSIONS, NoteChange, change_of
-from core.store.outbox import OPEN, OutboxItem, fill_outbox_item
 from core.store.rows import MESSAGE_COLUMNS, SESSIONS, message_of, session_of
 from core.store.sqlite.database import Database
 from core.store.sqlite.dialect import in_list, list_value

@@ -13,7 +13,7 @@ from core.dates.resolution import Reading
 from core.errors import ToolError
 from core.facts.evidence import EvidenceSearch
 from core.guard.fence import told
-from core.models.content_blocks import parsed
+from core.memory.provider import parsed
 from core.review.pending import Review
 from core.scheduling.appointments import Appointments
 from core.store.jobs import Job

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 from pydantic import BaseModel, ConfigDict
 
 from core.errors import StoreError, ToolError
-from core.models.content_blocks import parsed
+from core.memory.provider import parsed
 from core.search import filters
 from core.search.recall import HistorySearch
 from core.search.results import no_results, to_json

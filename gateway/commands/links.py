@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from core.errors import Refused
 from core.store.links import Link, NamedAccount
-from core.store.outbox import OutboxItem
+from core.store.mailbox import OutboxItem
 from core.types import Address, Answer, Command
 from gateway import texts
 from gateway.commands.context import CommandContext, announced

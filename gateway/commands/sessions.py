@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 from core.errors import Refused
 from core.markup.markdown import escape
-from core.store.outbox import OutboxItem
+from core.store.mailbox import OutboxItem
 from core.store.query import SearchQuery
 from core.types import Answer, Command, Scope, Session
 from gateway import texts

@@ -10,7 +10,7 @@ import pytest
 from adapters.streaming import MessageApi, StreamedReply
 from core.errors import DeliveryError, StoreError
 from core.ports import DeliveryRecord, Reply
-from core.store.outbox import INTENDED
+from core.store.mailbox import INTENDED
 from core.types import Answer, Button, Command, File
 from tests.fixtures.delivery_record import ListRecord
 from tests.fixtures.fake_chat import FakeChat

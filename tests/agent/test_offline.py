@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from core.agent.history import UserMessages
 from core.agent.offline import Offline
+from core.agent.prompt import UserMessages
 from core.guard.fence import fence
 from core.memory.manager import MemoryManager
 from core.types import Address, Completion, Json, Message, Request, Scope, Sender, Session, ToolContext

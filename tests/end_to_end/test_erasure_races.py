@@ -14,8 +14,7 @@ from filelock import FileLock
 from core.agent.sessions import Turn
 from core.errors import StaleReadError
 from core.notes import notebook as pages
-from core.privacy.forgetting import HomeFiles
-from core.privacy.quoting import Quoting
+from core.privacy.forgetting import HomeFiles, Quoting
 from core.types import Address, Answer, Json, Scope, Session, Tool, ToolContext
 from tests.fixtures.forgetting import left_of
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway

@@ -6,7 +6,7 @@ import asyncio
 from datetime import UTC, datetime
 
 from core.ports import DeliveryRecord
-from core.store.inbox import InboxEntry
+from core.store.mailbox import InboxEntry
 from core.types import Address, Answer, Command, Inbound, Scope, Sender
 from gateway.delivery import Delivery
 from gateway.queues import ConversationQueues, PendingEvent

@@ -15,7 +15,7 @@ import pytest
 from core.dates.resolution import Schedule
 from core.errors import StoreError
 from core.store.jobs import Job, Jobs
-from core.store.outbox import OutboxItem
+from core.store.mailbox import OutboxItem
 from core.store.sqlite.database import Database
 from core.types import Answer
 from tests.fixtures.scheduler_harness import (

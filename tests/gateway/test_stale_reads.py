@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from core.privacy.epoch_guard import EpochGuard
+from core.store.epoch import EpochGuard
 from core.store.jobs import Job, Jobs
 from core.store.sqlite.database import Database
 from core.types import Address

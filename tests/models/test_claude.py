@@ -1,8 +1,9 @@
-"""The door to the SDK, tried with the real client against the strict double."""
+"""The door to the SDK, tried with the real client against the strict double; blocks as they come and as they go."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import traceback
 from collections.abc import AsyncIterator, Callable, Iterable
@@ -10,10 +11,12 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from core.errors import ModelError
-from core.models.claude import Claude
-from core.models.content_blocks import StreamedAnswer
+from core.models import claude
+from core.models.claude import Claude, StreamedAnswer
 from core.types import Completion, Request, Usage
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.messages_api import MessagesApi, Reply
@@ -298,3 +301,69 @@ async def test_addresses_may_end_with_the_version() -> None:
         caller = Caller(f"{api.url}/v1/")
         assert (await caller.ask()).text == "Hi"
         await caller.claude.close()
+
+
+pytestmark = pytest.mark.slow
+
+VALUES: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters()),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(st.characters()), inner),
+    max_leaves=12,
+)
+
+
+@given(VALUES)
+def test_everything_sound_can_be_written_and_stays_as_it_is(value: Any) -> None:
+    sound = claude.sound(value)
+    assert json.loads(json.dumps(sound, ensure_ascii=False, allow_nan=False).encode()) == sound
+    assert claude.sound(sound) == sound
+
+
+def test_two_halves_become_one_character() -> None:
+    assert claude.sound("a\ud83d\ude00b") == "a😀b"
+    assert claude.sound("\ude00\ud83d") == "\ufffd\ufffd"
+
+
+def test_only_what_can_be_sent_back_is_kept() -> None:
+    blocks: list[dict[str, Any]] = [
+        {"type": "text", "text": "", "citations": None},
+        {"type": "thinking", "thinking": "hm", "signature": "s", "extra": 1},
+        {"type": "thinking", "thinking": "cut off"},
+        {"type": "redacted_thinking", "data": ""},
+        {"type": "tool_use", "id": "a", "name": "n", "input": {"x": float("inf")}, "caller": {"type": "direct"}},
+        {"type": "text", "text": "end \n", "citations": []},
+    ]
+    assert claude.kept(blocks) == (
+        {"type": "thinking", "thinking": "hm", "signature": "s"},
+        {"type": "tool_use", "id": "a", "name": "n", "input": {"x": None}},
+        {"type": "text", "text": "end"},
+    )
+
+
+@pytest.mark.parametrize(
+    "block",
+    [{"type": "web_search_tool_result"}, {}, {"type": "tool_use", "id": "a", "name": "n", "input": "{}"}],
+)
+def test_what_cannot_be_kept_is_an_error(block: dict[str, Any]) -> None:
+    with pytest.raises(ModelError):
+        claude.kept([block])
+
+
+def test_marks_are_taken_off_wherever_they_may_stand() -> None:
+    mark = {"cache_control": {"type": "ephemeral"}}
+    call = {"type": "tool_use", "id": "a", "name": "n", "input": {"cache_control": "an argument"}}
+    result = {"type": "tool_result", "tool_use_id": "a", "content": [{"type": "text", "text": "r"}]}
+
+    def request(marks: dict[str, Any]) -> Request:
+        marked_result = {**result, "content": [{"type": "text", "text": "r", **marks}], **marks}
+        return Request(
+            system=({"type": "text", "text": "s", **marks},),
+            messages=(
+                {"role": "user", "content": "Hi"},
+                {"role": "assistant", "content": [{**call, **marks}]},
+                {"role": "user", "content": [marked_result]},
+            ),
+            tools=({"name": "n", "input_schema": {}, **marks},),
+        )
+
+    assert claude.unmarked(request(mark)) == claude.unmarked(request({})) == request({})

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from core.privacy.forgetting import HomeFiles
-from core.privacy.quoting import Quoting
+from core.privacy.forgetting import HomeFiles, Quoting
 from core.types import Scope
 
 TERMINAL = Scope.account("terminal", "local")

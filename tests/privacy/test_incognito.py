@@ -12,7 +12,7 @@ import pytest
 
 from core.agent.offline import Offline
 from core.errors import DeliveryError, ModelError
-from core.store.outbox import OutboxItem
+from core.store.mailbox import OutboxItem
 from core.types import Address, Answer, Scope, Usage
 from tests.fixtures.delivery_record import hold
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway

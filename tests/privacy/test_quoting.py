@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from core.privacy.quoting import Quoting
+from core.privacy.forgetting import Quoting
 from core.search.query import parse
 
 

@@ -8,14 +8,13 @@ import pytest
 
 from core.dates.resolution import Schedule
 from core.errors import StaleReadError
-from core.privacy.epoch_guard import EpochGuard
 from core.store.actions import Actions, ButtonAction
+from core.store.epoch import EpochGuard
 from core.store.erasure import ErasureList, Erasures
 from core.store.facts import Fact, Facts
-from core.store.inbox import Inbox
 from core.store.jobs import Job, Jobs
+from core.store.mailbox import Inbox, Outbox, OutboxItem
 from core.store.notes import Author, Notes, Operation, PendingNote
-from core.store.outbox import Outbox, OutboxItem
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
 from core.types import Answer, Command, ErasureEpoch, Inbound, Sender, Session

@@ -12,7 +12,7 @@ import pytest
 from core.errors import Refused
 from core.search.recall import Recall
 from core.store.erasure import erase_messages
-from core.store.outbox import Outbox, OutboxItem
+from core.store.mailbox import Outbox, OutboxItem
 from core.store.query import SearchQuery
 from core.store.sqlite.database import Database
 from core.types import Address, Answer, File

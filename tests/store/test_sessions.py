@@ -1,4 +1,6 @@
-"""The contract of Conversations: what is written once is read back exactly, by those it belongs to."""
+"""The contract of Conversations: what is written once is read back exactly, by those it belongs to; where nothing is to
+be written down, the marks in state.db and what adapters keep of their own.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +12,10 @@ from typing import Any
 import pytest
 
 from core.errors import StoreError
-from core.store.inbox import Inbox
-from core.store.outbox import Outbox, OutboxItem
-from core.store.sessions import Conversations
+from core.store.mailbox import Inbox, Outbox, OutboxItem
+from core.store.sessions import Conversations, IncognitoConversations, IncognitoRegistry
 from core.store.sqlite.database import Database
-from core.types import Address, Answer, Message, Sender, Usage
+from core.types import Address, Answer, Attachment, Command, Message, Sender, Usage
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.delivery_record import hold
 from tests.fixtures.samples import ANA, BOB, CHAT, NOON, inbound, message, opened, session
@@ -401,3 +402,36 @@ async def test_a_second_process_reads_what_the_first_has_written(
         assert texts(await beside.history(made, MINE)) == ["from the gateway"]
         await beside.append([message(made.id, "from the command line")])
     assert texts(await conversations.history(made, MINE)) == ["from the gateway", "from the command line"]
+
+
+OTHER = Address(platform="telegram", chat_id="7", thread_id="3")
+
+
+async def test_a_mark_outlives_the_process_until_it_is_lifted(database: Database, clock: SteadyClock) -> None:
+    conversations = IncognitoConversations(database, clock, IncognitoRegistry())
+    for address in (CHAT, CHAT, OTHER):
+        await conversations.begin(address)
+    assert await IncognitoConversations(database, clock, IncognitoRegistry()).left_over() == [CHAT, OTHER]
+    await conversations.unmark(CHAT)
+    await conversations.unmark(Address(platform="telegram", chat_id="nobody"))
+    assert await conversations.left_over() == [OTHER]
+
+
+async def test_only_the_id_of_what_waits_there_stays(database: Database, clock: SteadyClock) -> None:
+    registry = IncognitoRegistry()
+    inbox, conversations = Inbox(database, clock, registry), IncognitoConversations(database, clock, registry)
+    await inbox.accept(inbound("1", text="secret", command=Command(name="recall", arguments="secret")), NOON)
+    await conversations.begin(CHAT)
+    photo = Attachment(kind="photo", name="secret.jpg")
+    entry_id = await inbox.accept(inbound("2", text="secret", attachments=(photo,), reply_to="secret"), NOON)
+    assert entry_id is not None
+    first, second = await inbox.waiting()
+    assert "secret" not in f"{first} {second}"
+    await inbox.update(type(second)(id=second.id, inbound=inbound("2", text="secret again"), received_at=NOON))
+    assert "secret" not in str(await inbox.waiting())
+    await inbox.accept(inbound("3", text="open", address=OTHER), NOON)
+    assert [entry.inbound.text for entry in await inbox.waiting()][-1] == "open"
+
+    assert await conversations.left_over() == [CHAT]
+    assert [entry.inbound.text for entry in await inbox.waiting()] == ["open"]
+    assert await inbox.accept(inbound("2", text="secret"), NOON) is None, "it is known by its id"

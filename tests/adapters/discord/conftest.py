@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from core.store.inbox import Inbox
+from core.store.mailbox import Inbox
 from core.store.sqlite.database import Database
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.fake_router import FakeRouter

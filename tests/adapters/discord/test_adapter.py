@@ -8,7 +8,7 @@ import discord
 import pytest
 
 from core.ports import Reply
-from core.store.inbox import Inbox
+from core.store.mailbox import Inbox
 from core.types import Address, Answer, Command, Inbound, Scope
 from tests.fixtures.discord_api import DiscordApi
 from tests.fixtures.discord_setup import checked, listening, make

@@ -13,7 +13,7 @@ from adapters import poll_lock
 from adapters.discord.adapter import Discord, check_discord
 from core.errors import ConfigError, DeliveryError
 from core.ports import Reply
-from core.store.inbox import Inbox
+from core.store.mailbox import Inbox
 from core.store.sqlite.database import Database
 from core.types import Address, Answer, Inbound, Scope, Sender
 from tests.fixtures.clock import SteadyClock

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from adapters.discord.commands import chosen, entry
-from core.store.inbox import Inbox
+from core.store.mailbox import Inbox
 from core.types import Command
 from gateway.commands.facts import FactCommands
 from tests.fixtures.clock import SteadyClock

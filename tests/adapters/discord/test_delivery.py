@@ -9,7 +9,7 @@ import pytest
 
 from core.errors import DeliveryError, StoreError
 from core.ports import Reply
-from core.store.inbox import Inbox
+from core.store.mailbox import Inbox
 from core.types import Address, Answer, Button, Command, File, Inbound
 from tests.fixtures.delivery_record import ListRecord
 from tests.fixtures.discord_api import DiscordApi

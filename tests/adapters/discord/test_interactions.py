@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from core.ports import Reply
-from core.store.inbox import Inbox
+from core.store.mailbox import Inbox
 from core.types import Answer, Button, Command, CommandSpec, File, Inbound, Option, Scope
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.discord_api import DiscordApi

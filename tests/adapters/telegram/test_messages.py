@@ -14,7 +14,7 @@ from adapters.streaming import StreamedReply
 from adapters.telegram.messages import TelegramMessages, TelegramRequest
 from core.errors import DeliveryError
 from core.markup.markdown import render, utf16_length
-from core.store.outbox import INTENDED
+from core.store.mailbox import INTENDED
 from core.types import Address, Answer, Button, Command, File
 from tests.fixtures.bot_api import BotApi
 from tests.fixtures.delivery_record import ListRecord
