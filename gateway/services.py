@@ -33,9 +33,8 @@ from core.store.rows import meta, set_meta
 from core.store.sessions import IncognitoConversations, IncognitoRegistry, Transcripts
 from core.store.sqlite.database import Database
 from core.store.sync import SyncQueue
-from core.store.usage import UsageLog
+from core.store.usage import Prices, UsageLog, UsageReport
 from core.types import Account, ErasureEpoch, Scope
-from core.usage.report import Prices, UsageReport
 
 if TYPE_CHECKING:
     from core.models.claude import Claude

@@ -43,37 +43,35 @@ class Link:
 
 LIFE = timedelta(minutes=10)
 """Of a code (one of 27 ** 8), and then of each of the two questions."""
-OWNERS = (
-    "That account is my owner's. Accounts become the owner's only by the settings (`[owner]` in mneme.toml) or, at the "
-    "machine, by `mneme approve CODE --owner`; never from a chat."
-)
-NOTHING = "Nothing is waiting for that, or not any more. `/link` in a direct chat on one of the platforms begins anew."
-WRONG_CODE = (
-    "That code is wrong, was used, or is older than ten minutes. `/link` in a direct chat with me on the other "
-    "platform gives a new one."
-)
 
-DELETE_OLD = "DELETE FROM links WHERE expires_at <= :now"
-DELETE_OFFER = "DELETE FROM links WHERE platform = :platform AND user_id = :user_id AND joined_at IS NULL"
+LINK = """
+SELECT links.*, scopes.key AS scope_key FROM links JOIN scopes ON scopes.id = links.scope_id
+WHERE digest = :digest AND expires_at > :now
+"""
+DELETE_OFFERS = """
+DELETE FROM links
+WHERE expires_at <= :now OR (platform = :platform AND user_id = :user_id AND joined_at IS NULL)
+"""
 INSERT_OFFER = """
 INSERT INTO links (digest, platform, user_id, scope_id, address, expires_at)
 VALUES (:digest, :platform, :user_id, :scope, :address, :expires_at)
-"""
-OFFER = """
-SELECT * FROM links WHERE digest = :digest AND joined_at IS NULL AND expires_at > :now AND (
-    claimed_platform IS NULL OR claimed_platform = :platform AND claimed_user_id = :user_id
-)
 """
 CLAIM = """
 UPDATE links SET claimed_platform = :platform, claimed_user_id = :user_id, claimed_name = :name,
     claimed_address = :address, agreed_at = NULL, expires_at = :expires_at
 WHERE digest = :digest
 """
-CLAIMED = "SELECT * FROM links WHERE digest = :digest AND claimed_platform IS NOT NULL"
 AGREE = "UPDATE links SET agreed_at = :now, expires_at = :expires_at WHERE digest = :digest"
-LINK = """
-SELECT links.*, scopes.key AS scope_key FROM links JOIN scopes ON scopes.id = links.scope_id WHERE digest = :digest
-"""
+
+OWNERS = (
+    "That account is my owner's. Accounts become the owner's only by the settings (`[owner]` in mneme.toml) or, at the "
+    "machine, by `mneme approve CODE --owner`; never from a chat."
+)
+NO_LINK = "Nothing is waiting for that, or not any more. `/link` in a direct chat on one of the platforms begins anew."
+WRONG_LINK_CODE = (
+    "That code is wrong, was used, or is older than ten minutes. `/link` in a direct chat with me on the other "
+    "platform gives a new one."
+)
 
 
 class Links:
@@ -86,16 +84,16 @@ class Links:
 
         def work(connection: Connection) -> None:
             _refuse_owner(connection, account)
-            connection.execute(DELETE_OLD, {"now": now})
             people.add_account(connection, account, None)
             values = {
                 **rows.values_of(account),
                 "digest": _digest(code),
                 "scope": rows.ensure_scope(connection, scope),
                 "address": address,
+                "now": now,
                 "expires_at": now + LIFE,
             }
-            connection.execute(DELETE_OFFER, values)
+            connection.execute(DELETE_OFFERS, values)
             connection.execute(INSERT_OFFER, values)
 
         await self._database.write(work)
@@ -114,9 +112,9 @@ class Links:
 
         def work(connection: Connection) -> Link:
             _refuse_owner(connection, by.account)
-            row = connection.execute(OFFER, values).fetchone()
-            if row is None:
-                raise Refused(WRONG_CODE)
+            row = connection.execute(LINK, values).fetchone()
+            if row is None or row["joined_at"] is not None or _claimed(row) not in (None, by.account):
+                raise Refused(WRONG_LINK_CODE)
             offered = rows.account_in(row)
             _refuse_owner(connection, offered)
             if by.account in [named.account for named in _accounts(connection, offered)]:
@@ -131,20 +129,23 @@ class Links:
         values = {"digest": digest, "now": now, "expires_at": now + LIFE}
 
         def work(connection: Connection) -> Link:
-            connection.execute(DELETE_OLD, values)
-            row = connection.execute(CLAIMED, values).fetchone()
-            if row is None:
-                raise Refused(NOTHING)
-            offered, claimed = rows.account_in(row), _claimed(row)
+            row = connection.execute(LINK, values).fetchone()
+            claimed = None if row is None else _claimed(row)
+            if row is None or claimed is None:
+                raise Refused(NO_LINK)
+            offered = rows.account_in(row)
             is_last = account == offered and row["agreed_at"] is not None
-            if not is_last and account != claimed.account:
-                raise Refused(NOTHING)
+            if not is_last and account != claimed:
+                raise Refused(NO_LINK)
             if row["joined_at"] is None:
                 _refuse_owner(connection, offered)
-                _refuse_owner(connection, claimed.account)
+                _refuse_owner(connection, claimed)
                 connection.execute(AGREE, values)
                 if is_last:
-                    _join(connection, offered, claimed)
+                    person = people.add_account(connection, offered, None)
+                    people.add_account(connection, claimed, row["claimed_name"])
+                    for one in _accounts(connection, claimed):
+                        people.move_account(connection, one.account, person, None)
                     connection.execute("UPDATE links SET joined_at = :now WHERE digest = :digest", values)
             return _link(connection, values)
 
@@ -156,14 +157,13 @@ class Links:
 
         def work(connection: Connection) -> Sequence[NamedAccount]:
             _refuse_owner(connection, account)
-            one, *others = _accounts(connection, account) or [NamedAccount(account=account, name="")]
-            if others:
+            accounts = _accounts(connection, account)
+            if len(accounts) > 1:
                 people.move_account(connection, account, people.add_person(connection), None)
-                accounts = [named.account for named in (one, *others)]
-                scopes = frozenset(Scope.account(it.platform, it.user_id) for it in accounts)
+                scopes = frozenset(Scope.account(one.account.platform, one.account.user_id) for one in accounts)
                 values = {"number": epoch.count(connection), "scopes": scope_parameter(scopes)}
                 connection.execute("INSERT INTO partings (number, scopes) VALUES (:number, :scopes)", values)
-            return others
+            return accounts[1:]
 
         return await self._database.write(work)
 
@@ -177,13 +177,6 @@ def _refuse_owner(connection: Connection, account: Account) -> None:
         raise Refused(OWNERS)
 
 
-def _join(connection: Connection, offered: Account, claimed: NamedAccount) -> None:
-    person = people.add_account(connection, offered, None)
-    people.add_account(connection, claimed.account, claimed.name)
-    for one in _accounts(connection, claimed.account):
-        people.move_account(connection, one.account, person, None)
-
-
 def _accounts(connection: Connection, account: Account) -> list[NamedAccount]:
     return [
         NamedAccount(account=rows.account_in(row), name=row["name"])
@@ -191,24 +184,26 @@ def _accounts(connection: Connection, account: Account) -> list[NamedAccount]:
     ]
 
 
+def _claimed(row: Row) -> Account | None:
+    platform = row["claimed_platform"]
+    return None if platform is None else Account(platform=platform, user_id=row["claimed_user_id"])
+
+
 def _link(connection: Connection, values: Values) -> Link:
+    """A link that was claimed."""
     row = connection.execute(LINK, values).fetchone()
-    claimed, is_joined = _claimed(row), row["joined_at"] is not None
+    account = Account(platform=row["claimed_platform"], user_id=row["claimed_user_id"])
+    claimed, is_joined = NamedAccount(account=account, name=row["claimed_name"]), row["joined_at"] is not None
     return Link(
         id=row["id"],
         digest=row["digest"],
         offered=tuple(_accounts(connection, rows.account_in(row))),
-        claimed=(claimed,) if is_joined else tuple(_accounts(connection, claimed.account)) or (claimed,),
+        claimed=(claimed,) if is_joined else tuple(_accounts(connection, account)) or (claimed,),
         address=Address.parse(row["address"]),
         scope=Scope(key=row["scope_key"]),
         claimed_address=Address.parse(row["claimed_address"]),
         is_joined=is_joined,
     )
-
-
-def _claimed(row: Row) -> NamedAccount:
-    account = Account(platform=row["claimed_platform"], user_id=row["claimed_user_id"])
-    return NamedAccount(account=account, name=row["claimed_name"])
 
 
 def _digest(code: str) -> str:

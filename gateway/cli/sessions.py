@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 
 import typer
 
+from core.store.usage import Spending
 from core.text.sanitize import on_one_line
 from core.types import Answer, Command, Scope, Session
-from core.usage.report import Spending
 from gateway import texts
 from gateway.cli import runtime
 from gateway.cli.runtime import AsJson, InScope, Limit, Words, answer_with, joined, say_json, seen, tell, visit

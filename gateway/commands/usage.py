@@ -7,8 +7,8 @@ from zoneinfo import ZoneInfo
 
 from core.errors import Refused
 from core.markup.markdown import escape
+from core.store.usage import Spending
 from core.types import Answer, Command, Session
-from core.usage.report import Spending
 from gateway import texts
 from gateway.commands.context import CommandContext, announced, button
 from gateway.services import Services
@@ -40,7 +40,7 @@ class UsageCommands:
             case [number] if number.isdecimal() and len(number) < 19:
                 if await self._conversations.find(int(number), context.scopes) is None:
                     raise Refused(f"There is no conversation {int(number)} here. `/usage sessions` lists the latest.")
-                spending = await self._report.session(int(number), context.scopes)
+                spending = await self._report.spent(context.scopes, session_id=int(number))
                 return Answer(text=_details(f"Conversation {int(number)}", spending))
         raise Refused(texts.USAGE_USAGE)
 
@@ -50,7 +50,7 @@ class UsageCommands:
         if context.session.is_incognito:
             parts.insert(0, "**This conversation** is incognito: its calls are in the sum below, and under no name.")
         elif not context.is_shell:
-            here = await self._report.session(context.session.id, context.scopes)
+            here = await self._report.spent(context.scopes, session_id=context.session.id)
             parts.insert(0, _details("This conversation", here))
         buttons = (button("By month", "usage", "months"), button("By conversation", "usage", "sessions"))
         return Answer(text="\n\n".join(parts), buttons=buttons if lately.calls else ())

@@ -17,8 +17,8 @@ from typing import Any
 from core.guard.fence import OPENING
 from core.models.claude import Claude
 from core.ports import Model
+from core.store.usage import Spending
 from core.types import Completion, Request
-from core.usage.report import Spending
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.gateway_harness import open_gateway
 from tests.fixtures.messages_api import MessagesApi
@@ -90,7 +90,7 @@ async def converse(
                 address = harness.inbound("").address
                 session = await harness.services.conversations.current(address)
                 assert session is not None
-                spending = await harness.services.usage_report.session(session.id, frozenset({session.scope}))
+                spending = await harness.services.usage_report.spent(frozenset({session.scope}), session_id=session.id)
         finally:
             await claude.close()
     return spending
