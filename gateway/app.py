@@ -36,7 +36,6 @@ from core.notes.provider import NotesProvider
 from core.ports import Adapter, Model
 from core.search.expansion import ExpandedRecall
 from core.search.recall import HistoryProvider
-from core.store.facts import FactBacklog
 from core.store.sqlite.fact_index import FactIndex
 from core.store.sync import PLATFORM as MEMORY
 from core.store.sync import SyncQueue
@@ -131,6 +130,7 @@ class _Process:
                     maintenance.watch(database.data_version, self._changed, self._on_change),
                     maintenance.tend((self._services.recall.tend, forgetting.tend, FactIndex(database).tend)),
                     self._memory.start(),
+                    maintenance.tend((self._memory.tend,)),
                     self._supervisor.watch(self._services.note_platforms, notices.tell_of_outage),
                 )
             ]
@@ -280,7 +280,6 @@ def _memory(
 
 def _memories(services: Services, helper: Model | None) -> list[MemoryProvider]:
     options, zone = services.settings.memory, services.settings.general.zone
-    backlog = FactBacklog(services.database, services.facts, services.clock)
     evidence = EvidenceSearch(services.conversations, zone)
     memories: list[MemoryProvider] = [
         NotesProvider(services.notebook, evidence, options.nudge_after),
@@ -297,7 +296,7 @@ def _memories(services: Services, helper: Model | None) -> list[MemoryProvider]:
         knowledge = KnownFacts(services.facts, blend, zone)
         review = services.notebook.review
         extraction = Extraction(helper, services.settings.model.helper, zone)
-        reader = FactReader(extraction, backlog, review)
+        reader = FactReader(extraction, services.facts, review, services.clock)
         memories.append(FactsProvider(services.facts, knowledge, reader, evidence, review))
     return memories
 

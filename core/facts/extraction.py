@@ -13,6 +13,7 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Annotated
 from weakref import WeakValueDictionary
 from zoneinfo import ZoneInfo
@@ -27,9 +28,9 @@ from core.guard.fence import said as typed
 from core.guard.fence import typed_part
 from core.guard.guard import suspicion
 from core.memory.provider import is_remembered
-from core.ports import Model
+from core.ports import Clock, Model
 from core.review.pending import Review
-from core.store.facts import Fact, FactBacklog, FactKind, FactOrigin
+from core.store.facts import Fact, FactKind, FactOrigin, Facts
 from core.store.notes import FACT, Author, Operation
 from core.text.names import ME, attribute_of, names_in
 from core.text.normalize import language_data
@@ -134,6 +135,7 @@ class Extraction:
         self._model = model
         self._name = name
         self._zone = ZoneInfo(zone)
+        self.is_by_rules = model is None
         self._log = structlog.get_logger("extraction")
 
     async def candidates(self, messages: Sequence[Message]) -> list[Candidate]:
@@ -215,38 +217,48 @@ def _read(answer: str) -> tuple[list[_Item], bool]:
 
 _UNREADABLE = (400, 413, 422)
 """HTTP statuses that refuse the messages themselves, also the next time."""
+PATIENCE = timedelta(minutes=2)
+"""How long a model that was out of reach is left alone."""
 
 
 class FactReader:
     """What nobody has typed as the model tells it waits in `review`."""
 
-    def __init__(self, extraction: Extraction, backlog: FactBacklog, review: Review) -> None:
+    def __init__(self, extraction: Extraction, facts: Facts, review: Review, clock: Clock) -> None:
+        self.is_by_rules = extraction.is_by_rules
         self._extraction = extraction
-        self._backlog = backlog
+        self._store = facts
         self._review = review
+        self._clock = clock
+        self._asks_at = clock.now()
         self._locks: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
         self._log = structlog.get_logger("facts")
 
-    async def read(self, session: Session) -> None:
-        """All of a session that was not read yet; what the model cannot read now stays unread."""
-        if not is_remembered(session):
+    async def catch_up(self) -> None:
+        """All that is due. While the model is out of reach it is asked now and then."""
+        if self._clock.now() < self._asks_at:
             return
+        for session in await self._store.due():
+            if not await self.read(session):
+                self._asks_at = self._clock.now() + PATIENCE
+                return
+
+    async def read(self, session: Session) -> bool:
+        """All of a session that was not read yet; False where the model cannot be asked now, and it stays unread."""
+        if not is_remembered(session):
+            return True
         async with self._locks.setdefault(session.id, asyncio.Lock()):
-            epoch, rows = await self._backlog.unread(session)
+            epoch, rows = await self._store.unread(session)
             while rows:
                 try:
                     facts = await self._facts(session, rows, epoch)
                 except ModelError as error:
                     self._log.info("no facts were read", why=str(error))
                     if error.status not in _UNREADABLE:
-                        return
+                        return False
                     facts = []
-                rows = await self._backlog.keep(rows, facts)
-
-    async def catch_up(self) -> None:
-        """What an earlier process did not read."""
-        for session in await self._backlog.behind():
-            await self.read(session)
+                rows = await self._store.keep(rows, facts)
+        return True
 
     async def _facts(
         self, session: Session, rows: Sequence[Message], epoch: ErasureEpoch | None

@@ -208,13 +208,14 @@ class FactsProvider(MemoryProvider):
         return [f"{_token(fact)} {self._knowledge.line_of(fact)}" for fact in found if not _is_in_sight(fact, context)]
 
     async def sync_turn(self, session: Session, messages: Sequence[Message], key: str) -> None:
-        await self._reader.read(session)
+        # A model, whose every call costs, reads several messages together.
+        if self._reader.is_by_rules:
+            await self._reader.read(session)
 
     async def on_session_end(self, session: Session, messages: Sequence[Message]) -> None:
-        # What was overheard, or came too late for its turn.
         await self._reader.read(session)
 
-    async def on_start(self) -> None:
+    async def catch_up(self) -> None:
         await self._reader.catch_up()
 
     async def tools(self) -> Sequence[Tool]:

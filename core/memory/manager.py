@@ -32,7 +32,7 @@ T = TypeVar("T")
 SETTLE_S = 60.0
 """Limit of the work after an answer."""
 CATCH_UP_S = 600.0
-"""Limit of the work after the start, which may be that of some days."""
+"""Limit of the work that waited, which may be that of some days."""
 OWN_BLOCK_TIMEOUTS = 5
 """A built-in block may take so many times longer: a whole session without its notes is worse than to wait."""
 
@@ -82,10 +82,14 @@ class MemoryManager:
         return [one.provider.name for one in self._external]
 
     async def start(self) -> None:
-        """Catches up on what an earlier process did not do, and initializes the external providers."""
+        """Initializes the providers, and queues what an earlier process did not tell them."""
         await self._tell(lambda queue: queue.catch_up())
-        starts = [one.start() for one in self._external]
-        await asyncio.gather(self._ask(self._own, "on_start", timeout_s=CATCH_UP_S), *starts)
+        await asyncio.gather(*(one.start() for one in self._all))
+
+    async def tend(self) -> bool:
+        """As a chore of the maintenance."""
+        await self._ask(self._own, "catch_up", timeout_s=CATCH_UP_S)
+        return False
 
     async def system_prompt_block(self, context: ToolContext) -> str:
         async def block(one: GuardedProvider) -> list[str]:

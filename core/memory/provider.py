@@ -104,8 +104,8 @@ class MemoryProvider(ABC):
                 return await awaited(tool.run(arguments, context))
         raise ToolError(f"There is no tool {name}.")
 
-    async def on_start(self) -> None:
-        """Catches up on what an earlier process did not do. Of built-in ones only: others have the outbox."""
+    async def catch_up(self) -> None:
+        """Does what waits; called every few seconds. Of built-in ones only: others have the outbox."""
 
     async def on_session_end(self, session: Session, messages: Sequence[Message]) -> None:
         """`messages`: its own rows that are not erased, oldest first."""

@@ -11,6 +11,7 @@ import contextlib
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -67,7 +68,7 @@ class NotesProvider(MemoryProvider):
         self._evidence = evidence
         self._nudge_after = nudge_after
 
-    async def on_start(self) -> None:
+    async def initialize(self, folder: Path) -> None:
         # Loading the guard's patterns takes a second: not while somebody waits.
         await asyncio.to_thread(suspicion, _prompt("nudge"))
 

@@ -215,25 +215,30 @@ LOOKS_BACK = timedelta(days=3)
 """What is older and unread was said while facts were turned off."""
 AT_ONCE = 20
 """So many messages are read together."""
-_OWN = """
-messages.role = 'user' AND messages.kind = 'chat' AND messages.text <> '' AND NOT messages.sender_is_nobody
-    AND messages.origin = 'typed' AND messages.created_at >= :since
+MUCH, RESTED = 8, timedelta(seconds=30)
+"""From so many unread messages, or after so long a rest, a conversation is due to be read."""
+_UNREAD_IN = """
+messages.session_id = {session} AND messages.id IN (
+    SELECT id FROM messages WHERE session_id = {session}
+        AND id > COALESCE((SELECT message_id FROM fact_marks WHERE session_id = {session}), 0)
+    UNION ALL SELECT message_id FROM fact_rereads
+) AND messages.role = 'user' AND messages.kind = 'chat' AND messages.text <> '' AND messages.origin = 'typed'
+    AND NOT messages.sender_is_nobody AND messages.created_at >= :since
 """
-"""What a person has said in earnest."""
-_NEW = "messages.id > COALESCE((SELECT message_id FROM fact_marks WHERE session_id = messages.session_id), 0)"
-_EDITED = "messages.id IN (SELECT message_id FROM fact_rereads)"
-_BEHIND = f"""
-{SESSIONS} WHERE sessions.scope_id IN (SELECT id FROM scopes) AND sessions.last_at >= :since
-    AND sessions.end_reason IS NOT 'import' AND EXISTS (
-        SELECT 1 FROM messages WHERE messages.session_id = sessions.id AND {_OWN} AND ({_NEW} OR {_EDITED})
-    )
+"""What a person has said in earnest, and nobody has read for facts, or it was edited since."""
+_DUE = f"""
+{SESSIONS} JOIN (
+    SELECT sessions.id AS session_id, (
+        SELECT COUNT(*) FROM messages WHERE {_UNREAD_IN.format(session="sessions.id")}
+    ) AS unread
+    FROM sessions WHERE sessions.scope_id IN (SELECT id FROM scopes) AND sessions.last_at >= :since
+        AND sessions.end_reason IS NOT 'import'
+) AS behind ON behind.session_id = sessions.id
+WHERE unread >= :much OR (unread > 0 AND (sessions.last_at <= :rested OR sessions.ended_at IS NOT NULL))
 ORDER BY sessions.id
 """
 _UNREAD = f"""
-SELECT {MESSAGE_COLUMNS} FROM messages WHERE messages.session_id = :session AND {_OWN} AND {_NEW}
-UNION
-SELECT {MESSAGE_COLUMNS} FROM messages WHERE messages.session_id = :session AND {_OWN} AND {_EDITED}
-ORDER BY id LIMIT :limit
+SELECT {MESSAGE_COLUMNS} FROM messages WHERE {_UNREAD_IN.format(session=":session")} ORDER BY id LIMIT :limit
 """
 _MARK = """
 INSERT INTO fact_marks (session_id, message_id) VALUES (:session, :message)
@@ -418,6 +423,45 @@ class Facts:
         statement = f"DELETE FROM facts WHERE {in_list('id', 'ids')} AND {visible('facts.scope_id')}"
         return await write_facts(self._database, lambda connection: connection.execute(statement, values).rowcount)
 
+    async def due(self) -> Sequence[Session]:
+        """The sessions with enough unread messages, or with any where nothing is said at the moment; open or ended,
+        not imported ones."""
+        now = self._clock.now()
+        values = {"since": now - LOOKS_BACK, "rested": now - RESTED, "much": MUCH}
+        found = await self._database.glance(lambda connection: list(connection.execute(_DUE, values)))
+        return [session_of(row) for row in found]
+
+    async def unread(self, session: Session) -> tuple[ErasureEpoch | None, Sequence[Message]]:
+        """The messages of a session that were not read for facts yet, oldest first, as of an epoch; none while
+        something there is being erased."""
+
+        def work(connection: Connection) -> tuple[ErasureEpoch | None, Sequence[Message]]:
+            epoch = taken(connection, scope_parameter(frozenset((session.scope,))))
+            return epoch, self._unread(connection, session.id) if epoch else ()
+
+        return await self._database.glance(work)
+
+    async def keep(self, read: Sequence[Message], facts: Sequence[tuple[Fact, str]]) -> Sequence[Message]:
+        """Learns and marks in one transaction; nothing of what was edited or read by another process meanwhile. Returns
+        what is `unread` then."""
+
+        def work(connection: Connection) -> Sequence[Message]:
+            session_id = read[0].session_id
+            unread = {message.id for message in self._unread(connection, session_id, limit=-1)}
+            for message in read:
+                connection.execute(_MARK, {"session": session_id, "message": message.id})
+                connection.execute(_REREAD, {"message": message.id, "text": message.text})
+            for fact, heard in facts:
+                if fact.message_id in unread:
+                    self.take(connection, fact, heard)
+            return self._unread(connection, session_id)
+
+        return await write_facts(self._database, work)
+
+    def _unread(self, connection: Connection, session_id: int, limit: int = AT_ONCE) -> list[Message]:
+        values = {"session": session_id, "since": self._clock.now() - LOOKS_BACK, "limit": limit}
+        return [message_of(row) for row in connection.execute(_UNREAD, values)]
+
     def take(self, connection: Connection, fact: Fact, heard: str | None) -> Fact:
         """`learn`, inside the caller's transaction."""
         if _is_source_gone(connection, fact, heard):
@@ -494,53 +538,6 @@ class Facts:
         at = new.said_at if old is None else self._clock.now()
         log = {"action": action, "before": before, "after": rows.dump(_state(values)), "reason": reason, "at": at}
         connection.execute(_LOG, values | by.source | log)
-
-
-class FactBacklog:
-    """Which messages were read for facts: a mark for each session, moved in the transaction in which `facts` learns."""
-
-    def __init__(self, database: Database, facts: Facts, clock: Clock) -> None:
-        self._database = database
-        self._facts = facts
-        self._clock = clock
-
-    async def behind(self) -> Sequence[Session]:
-        """The sessions with messages that were not read, but imported ones; open or ended."""
-        found = await self._database.fetch_all(_BEHIND, {"since": self._clock.now() - LOOKS_BACK})
-        return [session_of(row) for row in found]
-
-    async def unread(self, session: Session) -> tuple[ErasureEpoch | None, Sequence[Message]]:
-        """Those of a session, oldest first, as of an epoch; none while something there is being erased."""
-
-        def work(connection: Connection) -> tuple[ErasureEpoch | None, Sequence[Message]]:
-            epoch = taken(connection, scope_parameter(frozenset((session.scope,))))
-            return epoch, self._unread(connection, session.id) if epoch else ()
-
-        return await self._database.glance(work)
-
-    async def keep(self, read: Sequence[Message], facts: Sequence[tuple[Fact, str]]) -> Sequence[Message]:
-        """Learns and marks in one transaction; nothing of what was edited or read by another process meanwhile. Returns
-        what is `unread` then."""
-
-        def work(connection: Connection) -> Sequence[Message]:
-            found = connection.execute(
-                f"SELECT id FROM messages WHERE {in_list('id', 'ids')} AND ({_NEW} OR {_EDITED})",
-                {"ids": list_value(message.id for message in read)},
-            )
-            unread = {row["id"] for row in found}
-            for message in read:
-                connection.execute(_MARK, {"session": message.session_id, "message": message.id})
-                connection.execute(_REREAD, {"message": message.id, "text": message.text})
-            for fact, heard in facts:
-                if fact.message_id in unread:
-                    self._facts.take(connection, fact, heard)
-            return self._unread(connection, read[0].session_id)
-
-        return await write_facts(self._database, work)
-
-    def _unread(self, connection: Connection, session_id: int) -> list[Message]:
-        values = {"session": session_id, "since": self._clock.now() - LOOKS_BACK, "limit": AT_ONCE}
-        return [message_of(row) for row in connection.execute(_UNREAD, values)]
 
 
 def _values(connection: Connection, fact: Fact) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import pytest
 from core.agent.offline import Offline
 from core.errors import ModelError
 from core.facts.provider import FactsProvider
-from core.store.facts import Facts
+from core.store.facts import MUCH, Facts
 from core.store.notes import Notes
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
@@ -37,6 +37,7 @@ class _House:
     """One life of the memory over a file."""
 
     def __init__(self, database: Database, clock: SteadyClock, model: ScriptedModel | None = None) -> None:
+        self.clock = clock
         self.conversations = Conversations(database, clock)
         self.facts = Facts(database, clock)
         self.memory: FactsProvider = facts_memory(database, clock, model)
@@ -45,6 +46,11 @@ class _House:
         return await self.conversations.append(
             [message(own.id, text, external_id=f"{own.id}.{text}") for text in texts]
         )
+
+    async def rest(self) -> None:
+        """Nothing is said for a while."""
+        self.clock.advance(minutes=1)
+        await self.memory.catch_up()
 
     async def known(self) -> list[str]:
         """The facts, the first learned first."""
@@ -61,9 +67,9 @@ async def test_what_a_killed_process_did_not_read_is_read_at_the_next_start(
     await first.say(other, "I like green tea")
     await first.conversations.end(other.id, "new", clock.now())
     second = _House(database, clock)
-    await second.memory.on_start()
+    await second.rest()
     assert await second.known() == ["I moved to Porto in May", "I like green tea"]
-    await second.memory.on_start()
+    await second.rest()
     await second.memory.sync_turn(own, (), "again")
     assert [fact.said for fact in await second.facts.page(SCOPES)] == [1, 1], "twice is once"
 
@@ -76,7 +82,7 @@ async def test_what_was_undone_does_not_come_back(database: Database, clock: Ste
     (change,) = await house.facts.changes(SCOPES)
     await house.facts.undo(change.id, SCOPES)
     await house.memory.sync_turn(own, (), "2")
-    await house.memory.on_start()
+    await house.rest()
     assert await house.known() == []
 
 
@@ -92,7 +98,7 @@ async def test_old_scheduled_and_imported_conversations_are_left_alone(database:
     clock.advance(days=4)
     new = await house.conversations.create(session(address=Address(platform="telegram", chat_id="45")))
     await house.conversations.append([message(new.id, "I live in Faro", created_at=clock.now())])
-    await house.memory.on_start()
+    await house.rest()
     assert await house.known() == ["I live in Faro"]
 
 
@@ -102,14 +108,15 @@ async def test_while_the_model_is_out_of_reach_nothing_is_lost(database: Databas
     house = _House(database, clock, model)
     own = await house.conversations.create(session())
     await house.say(own, "I moved to Porto, you know")
-    await house.memory.sync_turn(own, (), "1")
-    assert await house.known() == []
-    await house.memory.on_session_end(own, ())
+    await house.rest()
+    await house.rest()
+    assert (len(model.requests), await house.known()) == (1, []), "it is left alone for a while"
+    await house.rest()
     assert await house.known() == ["I moved to Porto"]
     await house.say(own, "something that the server refuses to read")
-    await house.memory.sync_turn(own, (), "2")
+    await house.memory.on_session_end(own, ())
     await house.say(own, "I like green tea, and nothing else")
-    await house.memory.sync_turn(own, (), "3")
+    await house.memory.on_session_end(own, ())
     assert "refuses to read" not in model.sent(), "what is refused for good is not asked again"
 
 
@@ -121,15 +128,32 @@ async def test_what_nobody_has_typed_so_waits_for_a_yes_but_not_in_a_room(
     house = _House(database, clock, model)
     own = await house.conversations.create(session())
     await house.say(own, "I want to live in Porto one day")
-    await house.memory.sync_turn(own, (), "1")
     room = Scope.room("telegram", "-9")
     there = await house.conversations.create(session(scope=room, address=Address(platform="telegram", chat_id="-9")))
     await house.say(there, "I want to live in Porto one day")
-    await house.memory.sync_turn(there, (), "2")
+    await house.rest()
     (waiting,) = await Notes(database).waiting(SCOPES | {room})
     assert (waiting.scope, waiting.target, waiting.operations[0].content) == (ANA, "fact", "I live in Porto")
     assert waiting.reason == "nobody here has typed that"
     assert await house.known() == []
+
+
+async def test_a_model_reads_several_messages_together(database: Database, clock: SteadyClock) -> None:
+    model = ScriptedModel(told("I moved to Porto"), told("I like green tea", place="green tea"))
+    house = _House(database, clock, model)
+    own = await house.conversations.create(session())
+    for number in range(MUCH):
+        assert model.requests == []
+        await house.say(own, f"I moved to Porto, into house {number}")
+        await house.memory.sync_turn(own, (), str(number))
+        await house.memory.catch_up()
+    assert (len(model.requests), await house.known()) == (1, ["I moved to Porto"])
+    await house.say(own, "I like green tea best")
+    await house.memory.sync_turn(own, (), "last")
+    await house.memory.catch_up()
+    assert len(model.requests) == 1, "somebody may go on"
+    await house.rest()
+    assert await house.known() == ["I moved to Porto", "I like green tea"]
 
 
 async def test_turns_that_end_together_are_read_once_each(database: Database, clock: SteadyClock) -> None:
@@ -138,8 +162,8 @@ async def test_turns_that_end_together_are_read_once_each(database: Database, cl
     own = await house.conversations.create(session())
     await house.say(own, "I moved to Porto, into a flat")
     async with asyncio.TaskGroup() as tasks:
-        for number in range(3):
-            tasks.create_task(house.memory.sync_turn(own, (), str(number)))
+        for _ in range(3):
+            tasks.create_task(house.memory.on_session_end(own, ()))
     assert (len(model.requests), await house.known()) == (1, ["I moved to Porto"])
 
 
@@ -152,7 +176,7 @@ async def test_what_is_edited_while_it_is_read_teaches_what_it_says_then(
     own = await house.conversations.create(session())
     (said,) = await house.say(own, "I moved to Porto, you know")
     model.gate = asyncio.Event()
-    reading = asyncio.create_task(house.memory.sync_turn(own, (), "1"))
+    reading = asyncio.create_task(house.memory.on_session_end(own, ()))
     await model.began.wait()
     assert await house.conversations.amend(CHAT, str(said.external_id), text)
     model.gate.set()
@@ -166,7 +190,7 @@ async def test_two_processes_that_read_at_once_learn_once(database: Database, cl
     other = _House(database, clock, ScriptedModel(told("User moved to Porto")))
     own = await one.conversations.create(session())
     await one.say(own, "I moved to Porto, you know")
-    await asyncio.gather(one.memory.sync_turn(own, (), "1"), other.memory.on_start())
+    await asyncio.gather(one.memory.on_session_end(own, ()), other.rest())
     assert len(await one.known()) == 1
 
 
@@ -222,6 +246,7 @@ async def test_a_process_killed_before_its_facts_were_kept(home: Path) -> None:
     async with LiveSystem.open(home, MessagesApi(brain, key=KEY)) as town:
         await town.start()
         await town.types("I moved to Porto, you know")
+        await town.types("/new")
         await town.until(lambda: any("durable facts" in json.dumps(body) for body in town.model.requests))
         assert any("Noted." in line for line in town.printed), "the answer was given"
         await town.kill()
