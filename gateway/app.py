@@ -43,16 +43,15 @@ from core.tools.reminder import reminder
 from core.tools.session_search import session_search
 from gateway import maintenance, texts
 from gateway.access import Access
+from gateway.commands.accounts import AccountCommands
 from gateway.commands.facts import FactCommands
-from gateway.commands.links import LinkCommands
 from gateway.commands.memory import MemoryCommands
 from gateway.commands.privacy import ExportCommands, ForgetCommands
 from gateway.commands.recall import RecallCommands
 from gateway.commands.registry import CommandGroup, Commands
 from gateway.commands.reminders import ReminderCommands
 from gateway.commands.sessions import SessionCommands, tell_of_restart
-from gateway.commands.status import StatusCommands, StatusReport
-from gateway.commands.usage import UsageCommands
+from gateway.commands.status import StatusCommands, StatusReport, UsageCommands
 from gateway.delivery import Delivery, ProviderReply, ReplyFactory
 from gateway.owner_notices import OwnerNotices
 from gateway.router import Router
@@ -243,8 +242,8 @@ async def build_router(
         MemoryCommands(services, facts),
         ForgetCommands(services),
         reminders,
-        StatusCommands(services, report),
-        LinkCommands(services, delivery.wake),
+        AccountCommands(services, delivery.wake),
+        StatusCommands(report),
         ExportCommands(services),
         UsageCommands(services),
     ]

@@ -26,8 +26,7 @@ from core.text.sanitize import on_one_line
 from core.types import Address, Answer, Command, Inbound, Scope, Session
 from gateway import texts
 from gateway.access import Access
-from gateway.commands.context import CommandContext
-from gateway.commands.registry import Commands
+from gateway.commands.registry import CommandContext, Commands
 from gateway.delivery import Delivery
 from gateway.queues import ConversationQueues, PendingEvent
 from gateway.supervisor import contained

@@ -105,24 +105,6 @@ def unknown_command(name: str, near: Sequence[str]) -> str:
     return f"There is no command /{name[:40]}.{guess} /help lists them all."
 
 
-# Letting people in
-
-
-def let_in(name: str, account: Account, *, is_owner: bool = False) -> str:
-    role = "is yours now and sees what you see" if is_owner else "may talk to me now, with a memory apart from yours"
-    return f"{escape(name)} ({account.platform}, id {account.user_id}) {role}."
-
-
-def whoami(name: str, account: Account, place: str, scope: str, *, is_owner: bool, is_room: bool, seen: int) -> str:
-    """`place` and `scope` are keys; `seen`: how many scopes are visible there."""
-    role, whose = "my owner" if is_owner else "somebody I talk to", "this room" if is_room else "you alone"
-    reach = f" What I know here comes from {seen} of your accounts and rooms." if seen > 1 else ""
-    return (
-        f"You are {escape(name)}, {role}. Your id on {account.platform.title()} is `{account.key}`; this place is "
-        f"`{place}`.\n\nWhat is said here is kept for {whose} (`{scope}`).{reach}"
-    )
-
-
 # Conversations
 
 

@@ -11,7 +11,7 @@ from config.settings import Settings
 from core.store.jobs import Job
 from core.types import Address, Answer, Command, Scope
 from gateway.cli.runtime import HERE, OWN, AsJson, InScope, Words, Yes, chat, joined, print_json, say
-from gateway.commands.context import CommandContext
+from gateway.commands.registry import CommandContext
 from gateway.commands.reminders import ReminderCommands
 from gateway.services import Services, is_running
 

@@ -15,7 +15,7 @@ from core.text.sanitize import legible
 from core.types import Answer
 from gateway import logs
 from gateway.cli.runtime import LOG, AsJson, answer_with, leaving, plain, say, say_json, tell, visit
-from gateway.commands.context import CommandContext
+from gateway.commands.registry import CommandContext
 from gateway.services import Services, is_running
 
 _COLOURS: dict[str, str | None] = {"right": "green", "wrong": "red", "off": None}
@@ -83,7 +83,7 @@ def _approve(
     owner: Annotated[bool, typer.Option("--owner", help="It is an account of your own: it sees what you see.")] = False,
 ) -> None:
     """Let somebody in who showed you a code."""
-    from gateway.commands.status import let_in
+    from gateway.commands.accounts import let_in
 
     async def run(services: Services, context: CommandContext) -> Answer:
         return await let_in(services, code, as_owner=owner)

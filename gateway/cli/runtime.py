@@ -26,7 +26,7 @@ from core.markup.markdown import to_plain
 from core.text.sanitize import legible
 from core.types import Address, Answer, Command, Inbound, Scope, Sender, Session
 from gateway import logs
-from gateway.commands.context import CommandContext
+from gateway.commands.registry import CommandContext
 from gateway.services import Services
 
 if TYPE_CHECKING:

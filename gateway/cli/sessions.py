@@ -12,9 +12,9 @@ from core.types import Answer, Command, Scope, Session
 from gateway import texts
 from gateway.cli import runtime
 from gateway.cli.runtime import AsJson, InScope, Limit, Words, answer_with, joined, say_json, seen, tell, visit
-from gateway.commands.context import CommandContext
+from gateway.commands.registry import CommandContext
 from gateway.commands.sessions import find_sessions, list_sessions
-from gateway.commands.usage import UsageCommands
+from gateway.commands.status import UsageCommands
 from gateway.services import Services
 
 

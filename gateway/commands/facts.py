@@ -17,8 +17,8 @@ from core.store.facts import Fact, FactChange
 from core.store.sessions import find_original
 from core.types import Account, Answer, Button, Command, Message, Sender
 from gateway import texts
-from gateway.commands.context import CommandContext, announced, button
 from gateway.commands.privacy import CONFIRMED, receipt_text, traces_text
+from gateway.commands.registry import CommandContext, announced, button
 from gateway.services import Services
 
 PAGE = 8

@@ -16,8 +16,8 @@ from core.review.pending import ANYWAY, doubt, insisting, quoted
 from core.store.notes import NoteChange, Operation
 from core.types import Answer, Command
 from gateway import texts
-from gateway.commands.context import CommandContext, announced, button
 from gateway.commands.facts import FactCommands
+from gateway.commands.registry import CommandContext, announced, button
 from gateway.services import Services
 
 T = TypeVar("T")

@@ -18,7 +18,7 @@ from core.store.erasure import ErasureItem, ErasureList
 from core.transfer.formats import to_line
 from core.types import Answer, Command, File
 from gateway import texts
-from gateway.commands.context import CommandContext, announced
+from gateway.commands.registry import CommandContext, announced
 from gateway.services import Services
 
 CONFIRMED = "--confirmed "

@@ -13,7 +13,7 @@ from core.search.recall import HistorySearch
 from core.search.results import to_markdown
 from core.store.query import READ_FIRST, FoundSession, SearchQuery, SearchResults
 from core.types import Answer, Button, Command, Payer
-from gateway.commands.context import CommandContext, announced, button
+from gateway.commands.registry import CommandContext, announced, button
 
 LIMIT = 5
 BUBBLE_CHARS = 3_000

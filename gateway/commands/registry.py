@@ -1,5 +1,5 @@
-"""All slash commands as one: announces them, finds the one that is meant in the groups, keeps their buttons, and asks
-before what cannot be undone.
+"""All slash commands as one: announces them, says who gives one and where, finds it in the groups, keeps the buttons of
+its answer, and asks before what cannot be undone.
 
 Questions that wait for a yes are rows for the account and address that was asked, for ten minutes. A yes, or the
 button, runs the command of `Answer.confirm`; anything else cancels it and is handled as usual.
@@ -12,21 +12,36 @@ import re
 import secrets
 import tomllib
 import unicodedata
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import cache
 from importlib.resources import files
-from typing import Protocol
+from typing import Any, Protocol
+
+from pydantic import TypeAdapter
 
 from core.agent.turn import BADGE
 from core.errors import Refused
 from core.ports import Clock
 from core.store.actions import Actions, ButtonAction
+from core.store.erasure import ErasureRequest
+from core.store.notes import Author
 from core.text.sanitize import on_one_line
-from core.types import Account, Address, Answer, Button, Command, CommandSpec, Inbound, Option, Scope
+from core.types import (
+    Account,
+    Address,
+    Answer,
+    Button,
+    Command,
+    CommandSpec,
+    ErasureEpoch,
+    Inbound,
+    Option,
+    Scope,
+    Session,
+)
 from gateway import texts
-from gateway.commands.context import CommandContext, announced
 
 LIFETIME = timedelta(minutes=10)
 YES = Command(name="yes")
@@ -36,6 +51,98 @@ UNCLEAR = Command(name="yes", arguments="to several")
 SUGGESTIONS = frozenset({"remind", "cron"})
 """Commands that suggest what was probably meant: "ok" is enough for them, but not for what cannot be undone."""
 _LONGEST_CHARS = 40
+BUTTON_LIFE = timedelta(days=7)
+_SECRET_ARGUMENTS = frozenset({"approve", "forget", "link"})
+"""Commands whose arguments are never kept."""
+_INCOGNITO = frozenset({"incognito", "new", "stop", "link", "unlink"})
+"""Of those that change something, the ones that write nothing of an incognito conversation down."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandContext:
+    """`scopes` is all that may be seen, as of `epoch`; `scope` is what is written to, `session` the open one.
+    `is_stopped`: a turn was running and has been stopped for this /stop. `is_shell`: typed as `mneme …`, not in a chat.
+    `target`: where a reminder is delivered, if not here."""
+
+    inbound: Inbound
+    scope: Scope
+    scopes: frozenset[Scope]
+    session: Session
+    is_owner: bool
+    is_stopped: bool = False
+    is_shell: bool = False
+    target: Address | None = None
+    epoch: ErasureEpoch | None = None
+
+    @property
+    def account(self) -> Account:
+        return self.inbound.account
+
+    @property
+    def is_public(self) -> bool:
+        """Whether others read the answer: in a room, unless the platform shows it to this person alone."""
+        return not self.inbound.is_direct and not self.inbound.is_interaction
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether the platform has room for a table."""
+        return self.inbound.address.platform == "terminal"
+
+    @property
+    def is_member(self) -> bool:
+        """Whether somebody speaks in a room who is not the owner: what is kept there is not theirs to decide."""
+        return self.scope.is_room and not self.is_owner
+
+    @property
+    def origin(self) -> str:
+        """A stable key of the command's message or button: what it makes is made once."""
+        press = self.inbound.kind == "action"
+        return f"{self.inbound.address.key}#{self.inbound.text if press else self.inbound.message_id}"
+
+    @property
+    def author(self) -> Author:
+        """Who changes something with this command, and with which message, if that can be opened again."""
+        is_message = self.inbound.kind == "message" and not self.inbound.is_interaction and not self.is_shell
+        return Author(
+            account=self.account,
+            address=None if self.is_shell else self.inbound.address,
+            external_id=self.inbound.message_id if is_message else None,
+            origin="member" if self.is_member else "typed",
+            reason="in a room the owner decides what stands in its notes",
+            epoch=self.epoch,
+        )
+
+    @property
+    def erasure_request(self) -> ErasureRequest:
+        return ErasureRequest(
+            account=self.account,
+            scope=self.scope,
+            scopes=self.scopes,
+            address=self.inbound.address,
+            is_owner=self.is_owner,
+            epoch=self.epoch,
+        )
+
+
+def button(label: str, name: str, arguments: str) -> Button:
+    return Button(label=label, command=Command(name=name, arguments=arguments))
+
+
+def announced(*names: str) -> tuple[CommandSpec, ...]:
+    return tuple(_specs()[name] for name in names)
+
+
+def number_in(words: str) -> int | None:
+    """The number of ``3`` or ``#3``."""
+    word = words.strip().lstrip("#")
+    return int(word) if word.isascii() and word.isdigit() and len(word) < 18 else None
+
+
+@cache
+def _specs() -> Mapping[str, CommandSpec]:
+    tables = _tables("commands")
+    named = {name: {"name": name, **table} for name, table in tables.items()}
+    return TypeAdapter(dict[str, CommandSpec]).validate_python(named)
 
 
 class Confirmations:
@@ -103,16 +210,11 @@ def is_yes(inbound: Inbound, *, is_ok_enough: bool = False) -> bool:
 
 @cache
 def _words(kind: str) -> frozenset[str]:
-    tables = tomllib.loads(files("gateway.commands").joinpath("confirmations.toml").read_text(encoding="utf-8"))
-    return frozenset(tables[kind].split())
+    return frozenset(_tables("confirmations")[kind].split())
 
 
-BUTTON_LIFE = timedelta(days=7)
-_SECRET_ARGUMENTS = frozenset({"approve", "forget", "link"})
-"""Commands whose arguments are never kept."""
-_INCOGNITO = frozenset({"incognito", "new", "stop", "link", "unlink"})
-"""Of those that change something, the ones that write nothing of an incognito conversation down."""
-(_HELP,) = announced("help")
+def _tables(name: str) -> dict[str, Any]:
+    return tomllib.loads(files("gateway.commands").joinpath(f"{name}.toml").read_text(encoding="utf-8"))
 
 
 class CommandGroup(Protocol):
@@ -128,7 +230,7 @@ class CommandGroup(Protocol):
 class Commands:
     def __init__(self, groups: Sequence[CommandGroup], actions: Actions, clock: Clock) -> None:
         self._groups = {spec.name: group for group in groups for spec in group.specs}
-        self._specs = {_HELP.name: _HELP} | {spec.name: spec for group in groups for spec in group.specs}
+        self._specs = {spec.name: spec for spec in (*announced("help"), *(s for g in groups for s in g.specs))}
         self._actions = actions
         self._clock = clock
         self._confirmations = Confirmations(actions, clock)

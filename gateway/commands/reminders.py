@@ -11,8 +11,7 @@ from core.scheduling.appointments import ACTIONS, Action
 from core.store.jobs import Job
 from core.types import Answer, Command, ToolContext
 from gateway import texts
-from gateway.commands.context import CommandContext, announced, number_in
-from gateway.commands.registry import Confirmations
+from gateway.commands.registry import CommandContext, Confirmations, announced, number_in
 from gateway.services import Services
 
 

@@ -12,7 +12,7 @@ from core.store.mailbox import OutboxItem
 from core.store.query import SearchQuery
 from core.types import Answer, Command, Scope, Session
 from gateway import texts
-from gateway.commands.context import CommandContext, announced, button, number_in
+from gateway.commands.registry import CommandContext, announced, button, number_in
 from gateway.services import Services
 
 if TYPE_CHECKING:

@@ -1,17 +1,18 @@
-"""/approve, /status, /whoami: how things stand, and who may talk to the assistant."""
+"""/status and /usage: how things stand; what was spent on models, what the cache saved of it, why a prefix missed."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
 
 from core.agent.offline import MODEL as OFFLINE
 from core.errors import Refused
 from core.markup.markdown import escape
-from core.text.sanitize import on_one_line
-from core.types import Answer, Command
+from core.store.usage import Spending
+from core.types import Answer, Command, Session
 from gateway import texts
-from gateway.commands.context import CommandContext, announced
+from gateway.commands.registry import CommandContext, announced, button
 from gateway.services import STATE, Services
 
 if TYPE_CHECKING:
@@ -19,49 +20,21 @@ if TYPE_CHECKING:
     from gateway.supervisor import Supervisor
 
 
-class StatusCommands:
-    specs = announced("approve", "status", "whoami")
+SESSIONS = 10
+TITLE_CHARS = 40
 
-    def __init__(self, services: Services, report: StatusReport) -> None:
-        self._services = services
+
+class StatusCommands:
+    specs = announced("status")
+
+    def __init__(self, report: StatusReport) -> None:
         self._report = report
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
-        if command.name in ("approve", "status") and context.is_owner and context.is_public:
+        if context.is_owner and context.is_public:
             raise Refused(texts.NOT_IN_A_ROOM)
-        match command.name:
-            case "approve":
-                if not context.is_owner:
-                    raise Refused(texts.ONLY_THE_OWNER_LETS_IN)
-                return await let_in(self._services, command.arguments.strip())
-            case "status":
-                lines = await self._report.lines() if context.is_owner else ["I am here and listening."]
-                return Answer(text="\n".join(f"- {line}" for line in lines))
-        text = texts.whoami(
-            context.inbound.sender.name,
-            context.account,
-            context.inbound.address.key,
-            context.scope.key,
-            is_owner=context.is_owner,
-            is_room=context.scope.is_room,
-            seen=len(context.scopes),
-        )
-        return Answer(text=text)
-
-
-async def let_in(services: Services, code: str, *, as_owner: bool = False) -> Answer:
-    """Lets in whoever was shown this code, as the owner where `as_owner`; without one, lists who waits."""
-    now = services.clock.now()
-    if not code:
-        names = [
-            f"- {escape(on_one_line(one.name))} ({one.account.platform}, id {one.account.user_id})"
-            for one in await services.people.pending(now)
-        ]
-        return Answer(text="\n".join(["Waiting to be let in:", *names]) if names else texts.NOBODY_WAITS)
-    pairing = await services.people.approve(code, now, as_owner)
-    if pairing is None:
-        raise Refused(texts.WRONG_CODE)
-    return Answer(text=texts.let_in(on_one_line(pairing.name), pairing.account, is_owner=as_owner))
+        lines = await self._report.lines() if context.is_owner else ["I am here and listening."]
+        return Answer(text="\n".join(f"- {line}" for line in lines))
 
 
 class StatusReport:
@@ -102,3 +75,100 @@ class StatusReport:
             if state := texts.sync_state(await self._services.sync_queue.counts(name)):
                 lines.append(f"{escape(name)}: {escape(state)}")
         return [f"**memory**: {line}" for line in lines]
+
+
+class UsageCommands:
+    specs = announced("usage")
+
+    def __init__(self, services: Services) -> None:
+        self._report = services.usage_report
+        self._conversations = services.conversations
+        self._zone = ZoneInfo(services.settings.general.zone)
+
+    async def run(self, command: Command, context: CommandContext) -> Answer:
+        match command.arguments.lower().split():
+            case []:
+                return await self._overview(context)
+            case ["months"]:
+                months = [(f"{day:%B %Y}", spent) for day, spent in await self._report.months(context.scopes)]
+                return Answer(text=_listed(months))
+            case ["sessions", *limit] if all(word.isdecimal() and len(word) < 5 for word in limit):
+                sessions = await self._report.sessions(context.scopes, int(limit[0]) if limit else SESSIONS)
+                named = [(self._name(session), spent) for session, spent in sessions]
+                buttons = tuple(button(str(session.id), "usage", str(session.id)) for session, _ in sessions)
+                return Answer(text=_listed(named), buttons=buttons)
+            case [number] if number.isdecimal() and len(number) < 19:
+                if await self._conversations.find(int(number), context.scopes) is None:
+                    raise Refused(f"There is no conversation {int(number)} here. `/usage sessions` lists the latest.")
+                spending = await self._report.spent(context.scopes, session_id=int(number))
+                return Answer(text=_details(f"Conversation {int(number)}", spending))
+        raise Refused(texts.USAGE_USAGE)
+
+    async def _overview(self, context: CommandContext) -> Answer:
+        lately = await self._report.lately(context.scopes)
+        parts = [_details("The last 30 days", lately)]
+        if context.session.is_incognito:
+            parts.insert(0, "**This conversation** is incognito: its calls are in the sum below, and under no name.")
+        elif not context.is_shell:
+            here = await self._report.spent(context.scopes, session_id=context.session.id)
+            parts.insert(0, _details("This conversation", here))
+        buttons = (button("By month", "usage", "months"), button("By conversation", "usage", "sessions"))
+        return Answer(text="\n\n".join(parts), buttons=buttons if lately.calls else ())
+
+    def _name(self, session: Session) -> str:
+        at = (session.last_at or session.started_at).astimezone(self._zone)
+        title = texts.shortened(session.title or "", TITLE_CHARS)
+        return f"{session.id}{texts.titled(title)}, {at.day} {at:%b %Y}"
+
+
+def _details(name: str, spending: Spending) -> str:
+    if not spending.calls:
+        return f"**{name}**: no model was asked."
+    purposes = ", ".join(f"{part.calls:,} {texts.table('CALL_KINDS')[kind]}" for kind, part in spending.kinds)
+    lines = [
+        f"**{name}**: {_tokens(spending)}",
+        f"- {escape(_cost(spending))}",
+        f"- {texts.counted(spending.calls, 'call')}: {purposes}.",
+    ]
+    for (kind, model), part in spending.bills if len(spending.bills) > 1 else ():
+        lines.append(f"  - {escape(model)}, {texts.table('CALL_KINDS')[kind]}: {_price(part)}")
+    misses = [
+        f"  - {part.missed:,} tokens in {texts.counted(part.calls, 'request')} {texts.table('MISS_CAUSES')[cause]}"
+        for cause, part in spending.misses
+    ]
+    return "\n".join([*lines, *(["- Not in the cache:", *misses] if misses else ())])
+
+
+def _tokens(spending: Spending) -> str:
+    usage = spending.usage
+    read = f"{usage.cache_read:,} of them read from the cache ({100 * spending.cached:.0f} %)"
+    hour = f" ({usage.cache_write_hour:,} for an hour)" if usage.cache_write_hour else ""
+    written = f", {usage.cache_write:,} written to it{hour}" if usage.cache_write else ""
+    return f"{usage.sent:,} tokens in{f', {read}{written}' if usage.sent else ''}; {usage.output:,} tokens out."
+
+
+def _cost(spending: Spending) -> str:
+    unpriced = ", ".join(spending.unpriced)
+    if spending.cost is None or spending.plain_cost is None:
+        return f"I cannot say what it cost: usage.prices in mneme.toml has no price for {unpriced}."
+    text = f"It cost {spending.prices.amount(spending.cost)}"
+    if spending.usage.cache_read:
+        text += f"; without the cache it would have been {spending.prices.amount(spending.plain_cost)}"
+    return f"{text}." + (f" Besides, usage.prices in mneme.toml has no price for {unpriced}." if unpriced else "")
+
+
+def _listed(rows: Sequence[tuple[str, Spending]]) -> str:
+    lines = []
+    for name, spending in rows:
+        usage = spending.usage
+        lines.append(
+            f"- {name}: {_price(spending)}, {usage.sent:,} tokens in, {usage.cache_read:,} "
+            f"({100 * spending.cached:.0f} %) from the cache, {usage.cache_write:,} written to it, {usage.output:,} out"
+        )
+    return "\n".join(lines) or texts.NO_MODEL_ASKED
+
+
+def _price(spending: Spending) -> str:
+    if spending.cost is None:
+        return "no price"
+    return spending.prices.amount(spending.cost) + (" and more" if spending.unpriced else "")

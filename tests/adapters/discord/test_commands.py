@@ -14,8 +14,8 @@ from adapters.discord.commands import described, entry, joined
 from core.search import filters
 from core.store.query import SearchQuery
 from core.types import CommandSpec, Option
-from gateway.commands.context import announced
 from gateway.commands.recall import RecallCommands
+from gateway.commands.registry import announced
 from tests.fixtures.discord_schema import DiscordSchema
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)

@@ -12,8 +12,7 @@ from core.agent.offline import Offline
 from core.store.actions import Actions
 from core.store.sqlite.database import Database
 from core.types import Account, Address, Answer, Attachment, Command, CommandSpec, Origin, Scope
-from gateway.commands.context import CommandContext
-from gateway.commands.registry import Confirmations, is_yes
+from gateway.commands.registry import CommandContext, Confirmations, is_yes
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 from tests.fixtures.samples import ANA, CHAT, inbound

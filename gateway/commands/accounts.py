@@ -1,4 +1,7 @@
-"""/link and /unlink: one person on several platforms. Both sides say yes, in direct chats; never the owner."""
+"""/whoami, /approve, /link and /unlink: who somebody is, who is let in, and one person on several platforms.
+
+To a link both sides say yes, in direct chats; it is never with the owner.
+"""
 
 from __future__ import annotations
 
@@ -6,24 +9,27 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from core.errors import Refused
+from core.markup.markdown import escape
 from core.store.links import Link, NamedAccount
 from core.store.mailbox import OutboxItem
+from core.store.people import Pairing
+from core.text.sanitize import on_one_line
 from core.types import Address, Answer, Command
 from gateway import texts
-from gateway.commands.context import CommandContext, announced
-from gateway.commands.registry import Confirmations
+from gateway.commands.registry import CommandContext, Confirmations, announced
 from gateway.services import Services
 
 _AGREED = "yes "
 """What the arguments of a confirmed /link begin with; the digest of the link follows. No code has an S."""
 
 
-class LinkCommands:
-    """The other side is told through the outbox; `on_wake` is called then."""
+class AccountCommands:
+    """The other side of a link is told through the outbox; `on_wake` is called then."""
 
-    specs = announced("link", "unlink")
+    specs = announced("approve", "whoami", "link", "unlink")
 
     def __init__(self, services: Services, on_wake: Callable[[], None]) -> None:
+        self._services = services
         self._links = services.links
         self._confirmations = Confirmations(services.actions, services.clock)
         self._outbox = services.outbox
@@ -31,9 +37,17 @@ class LinkCommands:
         self._on_wake = on_wake
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
+        words = command.arguments.strip()
+        if command.name == "whoami":
+            return _whoami(context)
+        if command.name == "approve":
+            if not context.is_owner:
+                raise Refused(texts.ONLY_THE_OWNER_LETS_IN)
+            if context.is_public:
+                raise Refused(texts.NOT_IN_A_ROOM)
+            return await let_in(self._services, words)
         if context.scope.is_room or not context.inbound.is_direct:
             raise Refused(f"/{command.name} works in a direct chat with me only.")
-        words = command.arguments.strip()
         if command.name == "unlink":
             return await self._part(context, words)
         if not words:
@@ -81,6 +95,33 @@ class LinkCommands:
             answer = Answer(text=answer.text, buttons=(button,))
         await self._outbox.put(replace(item, answer=answer, next_at=self._clock.now()))
         self._on_wake()
+
+
+async def let_in(services: Services, code: str, *, as_owner: bool = False) -> Answer:
+    """Lets in whoever was shown this code, as the owner where `as_owner`; without one, lists who waits."""
+    now = services.clock.now()
+    if not code:
+        names = [f"- {escape(on_one_line(one.name))} ({_of(one)})" for one in await services.people.pending(now)]
+        return Answer(text="\n".join(["Waiting to be let in:", *names]) if names else texts.NOBODY_WAITS)
+    pairing = await services.people.approve(code, now, as_owner)
+    if pairing is None:
+        raise Refused(texts.WRONG_CODE)
+    role = "is yours now and sees what you see" if as_owner else "may talk to me now, with a memory apart from yours"
+    return Answer(text=f"{escape(on_one_line(pairing.name))} ({_of(pairing)}) {role}.")
+
+
+def _of(pairing: Pairing) -> str:
+    return f"{pairing.account.platform}, id {pairing.account.user_id}"
+
+
+def _whoami(context: CommandContext) -> Answer:
+    account, scope, place = context.account, context.scope, context.inbound.address
+    role = "my owner" if context.is_owner else "somebody I talk to"
+    whose, seen = "this room" if scope.is_room else "you alone", len(context.scopes)
+    reach = f" What I know here comes from {seen} of your accounts and rooms." if seen > 1 else ""
+    who = f"You are {escape(context.inbound.sender.name)}, {role}. Your id on {account.platform.title()} is"
+    kept = f"What is said here is kept for {whose} (`{scope.key}`).{reach}"
+    return Answer(text=f"{who} `{account.key}`; this place is `{place.key}`.\n\n{kept}")
 
 
 def _yes(link: Link) -> Command:
