@@ -108,8 +108,6 @@ class FactRanking:
         return fresh * (CLOSED if is_over else 1.0)
 
 
-WORKING_LIFE = timedelta(days=14)
-EPISODE_LIFE = timedelta(days=365)
 WORTH = 0.35
 """A fact that scores less than this part of the best is left out."""
 
@@ -131,17 +129,6 @@ class KnownFacts:
         current = {fact.attribute for fact in worth if fact.attribute and fact.is_open}
         return [fact for fact in worth if fact.attribute not in current or question.wants(fact)][:limit]
 
-    async def doubts(self, facts: Sequence[Fact], scopes: frozenset[Scope], now: datetime) -> dict[int, str]:
-        """Why some of these facts may not be so any more, by id; a person's judgement since it was last said settles
-        it."""
-        judged_at = await self._facts.judged_at([fact.id for fact in facts], scopes)
-        found = {}
-        for latest, *others in await self._facts.conflicts(scopes):
-            found.update({fact.id: f"says otherwise than f{latest.id}" for fact in others})
-        found.update({fact.id: reason for fact in facts if (reason := _staleness(fact, now))})
-        unsettled = (one for one in facts if one.id not in judged_at or judged_at[one.id] < one.said_at)
-        return {one.id: found[one.id] for one in unsettled if one.id in found and one.is_open and not one.is_pinned}
-
     def line_of(self, fact: Fact) -> str:
         content = fact.content.rstrip(" .")
         who = f"{fact.speaker}: " if fact.scope.is_room and fact.speaker else ""
@@ -161,14 +148,6 @@ class KnownFacts:
         if grain == "year":
             return f"{local:%Y}"
         return f"{local:%B %Y}" if grain == "month" else f"{local.day} {local:%B %Y}"
-
-
-def _staleness(fact: Fact, now: datetime) -> str:
-    if fact.valid_to is not None and fact.valid_to <= now:
-        return "the time is over until which it was said to hold"
-    if fact.kind == "working" and fact.said_at < now - WORKING_LIFE:
-        return "it mattered for some days, and was not said again"
-    return "it happened over a year ago" if fact.kind == "episode" and fact.said_at < now - EPISODE_LIFE else ""
 
 
 def _held(found: Sequence[tuple[Fact, float, int]]) -> list[tuple[Fact, float, int]]:

@@ -127,7 +127,7 @@ _VISIBLE = f"SELECT {_COLUMNS} FROM facts WHERE {visible('facts.scope_id')}"
 _PAGE = f"""
 {_VISIBLE} ORDER BY is_pinned DESC, closed_at IS NOT NULL, last_at DESC, id DESC LIMIT :limit OFFSET :offset
 """
-_CHANGES = f"SELECT * FROM fact_changes WHERE {visible('scope_id')}"
+_HISTORY = f"SELECT * FROM fact_changes WHERE {visible('scope_id')} AND fact_id = :id ORDER BY id"
 
 _INSERT = """
 INSERT INTO facts (scope_id, content, folded, kind, attribute, value, trust, said, valid_from, valid_to, grain,
@@ -204,12 +204,6 @@ _REPLACED = f"""
 {_VISIBLE} AND attribute = :attribute
 ORDER BY closed_at IS NOT NULL, COALESCE(valid_from, created_at) DESC, id DESC LIMIT :limit
 """
-_JUDGED = f"""
-SELECT fact_id, MAX(at) AS at FROM fact_changes
-WHERE {visible("scope_id")} AND {in_list("fact_id", "ids")} AND action IN ('trust', 'correct', 'pin', 'unpin')
-GROUP BY fact_id
-"""
-
 
 LOOKS_BACK = timedelta(days=3)
 """What is older and unread was said while facts were turned off."""
@@ -335,24 +329,14 @@ class Facts:
     async def replaced(self, attribute: str, scopes: Scopes, limit: int = 10) -> list[Fact]:
         return [_fact_of(row) for row in await self._select(_REPLACED, scopes, limit, attribute=attribute)]
 
-    async def judged_at(self, fact_ids: Sequence[int], scopes: Scopes) -> dict[int, datetime]:
-        """When a person last judged, corrected or pinned each of these facts, by id."""
-        found = await self._select(_JUDGED, scopes, ids=list_value(fact_ids))
-        return {row["fact_id"]: rows.moment(row["at"]) for row in found}
-
     async def _select(self, statement: str, scopes: Scopes, limit: int = -1, **values: object) -> list[Row]:
         bound = {"scopes": scope_parameter(scopes), "limit": rows.bounded(limit), **values}
         return await self._database.fetch_all(statement, bound)
 
     async def history(self, fact_id: int, scopes: Scopes) -> list[FactChange]:
         """The changes of a fact, oldest first."""
-        found = await self._select(f"{_CHANGES} AND fact_id = :id ORDER BY id", scopes, id=fact_id)
+        found = await self._select(_HISTORY, scopes, id=fact_id)
         return [_change_of(row) for row in found]
-
-    async def changes(self, scopes: Scopes, limit: int = 20, until: int | None = None) -> list[FactChange]:
-        """The latest changes of all facts up to the change `until`, newest first."""
-        statement = f"{_CHANGES} AND (:until IS NULL OR id <= :until) ORDER BY id DESC LIMIT :limit"
-        return [_change_of(row) for row in await self._select(statement, scopes, max(0, limit), until=until)]
 
     async def feedback(self, fact_id: int, scopes: Scopes, is_right: bool, by: Author = _NOBODY) -> Fact | None:
         """Raises or lowers the trust in a fact; None: there is none in these scopes."""
@@ -363,7 +347,7 @@ class Facts:
         return await self._change(fact_id, scopes, change, "trust", by, "called right" if is_right else "called wrong")
 
     async def pin(self, fact_id: int, scopes: Scopes, is_pinned: bool = True, by: Author = _NOBODY) -> Fact | None:
-        """A pinned fact does not age and is not doubted."""
+        """A pinned fact does not age."""
         action = "pin" if is_pinned else "unpin"
         return await self._change(fact_id, scopes, lambda fact: replace(fact, is_pinned=is_pinned), action, by)
 
@@ -390,30 +374,22 @@ class Facts:
 
         return await self._change(fact_id, scopes, change, "correct", by)
 
-    async def undo(self, change_id: int, scopes: Scopes, by: Author = _NOBODY) -> Fact | None:
-        """Takes a change back; a fact that was learned by it is deleted with its history. None for an unknown change or
-        a deleted fact. Raises Refused when the fact was changed again since."""
+    async def undo(self, fact_id: int, scopes: Scopes, by: Author = _NOBODY) -> Fact | None:
+        """Takes the last change of a fact back; one that was just learned is deleted with its history and returned
+        without an id. None: there is nothing to take back in these scopes."""
 
         def work(connection: Connection) -> Fact | None:
-            values = {"id": rows.bounded(change_id), "scopes": scope_parameter(scopes)}
-            row = connection.execute(f"{_CHANGES} AND id = :id", values).fetchone()
-            fact = None if row is None else _find(connection, row["fact_id"], scopes)
-            if row is None or fact is None:
+            fact = _find(connection, fact_id, scopes)
+            values = {"scopes": scope_parameter(scopes), "id": rows.bounded(fact_id)}
+            row = connection.execute(f"{_HISTORY} DESC LIMIT 1", values).fetchone()
+            if fact is None or row is None:
                 return None
-            before, after = (json.loads(row[name] or "null") for name in ("before", "after"))
-            now = _state(_values(connection, fact))
-            # A fact that something newer has closed may be taken back; one that somebody has touched may not.
-            compared = ("content", "is_pinned", *(("closed_at",) if before else ()))
-            if any(now[name] != after[name] for name in compared):
-                raise Refused(
-                    "That fact has changed again since. Undo the later change first (`/memory why "
-                    f"f{fact.id}` lists them), or erase the fact with `/memory forget f{fact.id}`."
-                )
-            if before is None:
-                connection.execute("DELETE FROM facts WHERE id = :id", {"id": fact.id})
-                return fact
-            self._update(connection, fact, _taken_back(fact, before, after), "undo", by, f"change {row['id']}")
-            return _find(connection, fact.id, scopes)
+            if row["before"] is None:
+                connection.execute("DELETE FROM facts WHERE id = :id", values)
+                return replace(fact, id=0)
+            before, after = json.loads(row["before"]), json.loads(row["after"])
+            self._update(connection, fact, _taken_back(fact, before, after), "undo", by)
+            return _find(connection, fact_id, scopes)
 
         return await write_facts(self._database, work)
 

@@ -1,5 +1,5 @@
-"""/remember, /facts, and the facts in /memory. A fact is named by ``f`` and its number, a change by ``c`` and its
-number. In a room everybody reads the facts; only the owner and who said one change it.
+"""/remember, /facts, and the facts in /memory. A fact is named by ``f`` and its number. In a room everybody reads the
+facts; only the owner and who said one change it.
 """
 
 from __future__ import annotations
@@ -25,8 +25,7 @@ PAGE = 8
 SHOWN_CHANGES = 12
 PART_CHARS = 120
 _FACT = re.compile(r"f(\d{1,12})(?:\s+(?P<rest>.*))?", re.IGNORECASE | re.DOTALL)
-_CHANGE = re.compile(r"c(\d{1,12})", re.IGNORECASE)
-ACTIONS = ("facts", "changes", "why", "pin", "unpin", "right", "wrong", "correct", "forget", "undo")
+ACTIONS = ("facts", "why", "pin", "unpin", "right", "wrong", "correct", "forget", "undo")
 """What /memory does with facts, as it is announced."""
 
 
@@ -75,10 +74,6 @@ class FactCommands:
         """The answer of /memory about facts; None where it is about something else."""
         if action == "facts":
             return await self._list(text, context)
-        if action == "changes":
-            return await self._changes(text, context)
-        if action == "undo" and (change := _CHANGE.fullmatch(text)):
-            return await self._undo_change(int(change[1]), context)
         named = _FACT.fullmatch(text) if action in ACTIONS else None
         if named is None:
             return None
@@ -103,7 +98,7 @@ class FactCommands:
             case "why":
                 return await self._why(fact, context)
             case "undo":
-                return await self._undo((await self._facts.history(fact.id, context.scopes))[-1], context)
+                return await self._undo(fact, context)
             case "forget":
                 return await self._forget(fact, context)
             case "correct":
@@ -122,9 +117,9 @@ class FactCommands:
         found = await self.find(text, context, PAGE)
         if not found:
             return Answer(text=f"I know nothing about “{escape(text)}” here. `/memory facts` lists what I know.")
-        doubts = await self._doubts(found, context)
-        lines = [self._line(fact, doubts.get(fact.id)) for fact in found]
-        return Answer(text="\n".join(lines), buttons=tuple(_button(f"f{fact.id}", fact) for fact in found))
+        return Answer(
+            text="\n".join(map(self._line, found)), buttons=tuple(_button(f"f{fact.id}", fact) for fact in found)
+        )
 
     async def find(self, text: str, context: CommandContext, limit: int) -> Sequence[Fact]:
         if not text:
@@ -137,12 +132,11 @@ class FactCommands:
         shown, has_more = found[:PAGE], len(found) > PAGE
         if not shown:
             return Answer(text=f"**What I know**\n\n{texts.NO_SUCH_PAGE if number > 1 else texts.NO_FACTS}")
-        doubts = await self._doubts(shown, context)
         lines = ["**What I know**" + (f", page {number}" if number > 1 or has_more else "")]
         order = list(texts.table("FACT_TITLES"))
         for title, facts in groupby(sorted(shown, key=lambda fact: order.index(_group(fact))), _group):
             lines += ["", f"_{texts.table('FACT_TITLES')[title]}_", ""]
-            lines += [self._line(fact, doubts.get(fact.id)) for fact in facts]
+            lines += map(self._line, facts)
         buttons = [_button(f"f{fact.id}", fact) for fact in shown]
         if number > 1:
             buttons.append(_link("Back", f"facts {number - 1}"))
@@ -153,13 +147,9 @@ class FactCommands:
         lines += ["", f"Ask about one by its name: `/memory why f{shown[0].id}`; also forget, pin, correct."]
         return Answer(text="\n".join(lines), buttons=tuple(buttons))
 
-    async def _doubts(self, facts: Sequence[Fact], context: CommandContext) -> dict[int, str]:
-        return await self.known.doubts(facts, context.scopes, self._services.clock.now())
-
     async def _why(self, fact: Fact, context: CommandContext) -> Answer:
         history = await self._facts.history(fact.id, context.scopes)
-        doubt = (await self._doubts([fact], context)).get(fact.id)
-        lines = [self._line(fact, doubt), "", self._source(fact, history, context.account), _surety(fact)]
+        lines = [self._line(fact), "", self._source(fact, history, context.account), _surety(fact)]
         if fact.is_pinned:
             lines.append("It is pinned: it does not fade with age.")
         if fact.message_id is not None:
@@ -187,8 +177,8 @@ class FactCommands:
         at = context.inbound.sent_at
         fixed = await self._dictation.correct(fact, text, context.scopes, context.author, at) or fact
         before = "" if fixed.content == fact.content else f"\n\nBefore: {escape(fact.content)}"
-        undo = [_link("Undo", f"undo c{one.id}") for one in await self._facts.history(fact.id, context.scopes)]
-        return Answer(text=f"Corrected:\n\n{self._line(fixed)}{before}", buttons=(_button("Why", fixed), *undo[-1:]))
+        buttons = _button("Why", fixed), _button("Undo", fixed, "undo")
+        return Answer(text=f"Corrected:\n\n{self._line(fixed)}{before}", buttons=buttons)
 
     async def _forget(self, fact: Fact, context: CommandContext) -> Answer:
         request = context.erasure_request
@@ -213,47 +203,24 @@ class FactCommands:
             await self._facts.forget([fact.id], context.scopes)
         return Answer(text=done, has_erased=True)
 
-    async def _changes(self, text: str, context: CommandContext) -> Answer:
-        named = _CHANGE.fullmatch(text)
-        found = await self._facts.changes(context.scopes, SHOWN_CHANGES + 1, int(named[1]) if named else None)
-        if not found:
-            return Answer(text=texts.NO_FACT_CHANGES)
-        changes, older = found[:SHOWN_CHANGES], found[SHOWN_CHANGES:]
-        lines = ["**What changed in what I know**", ""]
-        for change in changes:
-            content = escape(texts.shortened(change.after or change.before or "", PART_CHARS))
-            lines.append(f"{self._step(change)} (f{change.fact_id}: {content})")
-        lines += ["", f"Take one back: `/memory undo c{changes[0].id}`."]
-        lines += [f"Those before: `/memory changes c{older[0].id}`."] if older else []
-        return Answer(text="\n".join(lines), buttons=tuple(_link("Older", f"changes c{one.id}") for one in older))
-
-    async def _undo_change(self, number: int, context: CommandContext) -> Answer:
-        for change in await self._facts.changes(context.scopes, 1, number):
-            fact = await self._facts.find(change.fact_id, context.scopes)
-            if change.id == number and fact is not None:
-                _check(fact, context)
-                return await self._undo(change, context)
-        raise Refused(f"There is no change c{number}. `/memory changes` lists the latest.")
-
-    async def _undo(self, change: FactChange, context: CommandContext) -> Answer:
-        undone = await self._facts.undo(change.id, context.scopes, context.author)
+    async def _undo(self, fact: Fact, context: CommandContext) -> Answer:
+        undone = await self._facts.undo(fact.id, context.scopes, context.author)
         if undone is None:
-            raise Refused("That fact is not there any more.")
-        if change.before is None:
+            raise Refused("There is nothing to take back.")
+        if not undone.id:
             return Answer(text=f"Taken back: I no longer know “{escape(undone.content)}”.")
         return self._told("Taken back. It is again:", undone)
 
-    def _line(self, fact: Fact, doubt: str | None = None) -> str:
-        pin = " 📌" if fact.is_pinned else ""
-        return f"- **f{fact.id}**{pin} {escape(self.known.line_of(fact))}{f' ❓ _{escape(doubt)}_' if doubt else ''}"
+    def _line(self, fact: Fact) -> str:
+        return f"- **f{fact.id}**{' 📌' if fact.is_pinned else ''} {escape(self.known.line_of(fact))}"
 
     def _step(self, change: FactChange) -> str:
         by = "" if change.account or change.action in ("learn", "close") else ", by me"
-        reason = f": {escape(change.reason)}" if change.reason and change.action in ("merge", "flag", "trust") else ""
+        reason = f": {escape(change.reason)}" if change.reason and change.action in ("merge", "trust") else ""
         if change.action == "correct" and change.before is not None:
             reason = f", before: “{escape(texts.shortened(change.before, PART_CHARS))}”"
         done = texts.table("FACT_DONE").get(change.action, change.action)
-        return f"- c{change.id}, {self.known.day(change.at)}: {done}{by}{reason}"
+        return f"- {self.known.day(change.at)}: {done}{by}{reason}"
 
 
 def _words(source: Message, asker: Sender) -> str:

@@ -173,11 +173,11 @@ async def test_a_person_puts_a_fact_right_and_takes_it_back(facts: Facts) -> Non
     assert corrected is not None
     assert (corrected.content, corrected.origin, corrected.entities) == ("I live in Braga", "person", ("Braga",))
     assert await facts.of_entities(["lisbon"], OWN) == []
-    step = (await facts.changes(OWN))[0]
+    step = (await facts.history(known.id, OWN))[-1]
     assert (step.action, step.before, step.after, step.message_id) == (
         "correct", "I live in Lisbon", "I live in Braga", 9,
     )  # fmt: skip
-    undone = await facts.undo(step.id, OWN)
+    undone = await facts.undo(known.id, OWN)
     assert undone is not None
     assert (undone.content, undone.trust, undone.origin) == ("I live in Lisbon", known.trust, "rule")
     assert [found.id for found in await facts.of_entities(["lisbon"], OWN)] == [known.id]
@@ -193,51 +193,23 @@ async def test_a_correction_that_is_known_already_is_refused(facts: Facts) -> No
         await facts.correct(other.id, OWN, "I like tea.")
 
 
-async def test_undoing_what_changed_again_is_refused(facts: Facts) -> None:
-    known = await facts.learn(home("Lisbon"))
-    await facts.pin(known.id, OWN)
-    await facts.correct(known.id, OWN, "I live in Braga")
-    pinned = next(step for step in await facts.changes(OWN) if step.action == "pin")
-    with pytest.raises(Refused, match="changed again since"):
-        await facts.undo(pinned.id, OWN)
-    assert await facts.undo(10_000, OWN) is None
-
-
-@pytest.mark.parametrize("touched", [("correct",), ("pin",), ("correct", "pin")])
-async def test_a_fact_that_was_corrected_or_pinned_since_is_not_taken_back(
-    facts: Facts, touched: tuple[str, ...]
-) -> None:
-    known = await facts.learn(home("Lisbon"))
-    if "correct" in touched:
-        await facts.correct(known.id, OWN, "I live in Braga")
-    if "pin" in touched:
-        await facts.pin(known.id, OWN)
-    learned, *later = await facts.history(known.id, OWN)
-    with pytest.raises(Refused) as refused:
-        await facts.undo(learned.id, OWN)
-    assert f"/memory why f{known.id}" in str(refused.value)
-    assert f"/memory forget f{known.id}" in str(refused.value)
-    for change in reversed(later):
-        await facts.undo(change.id, OWN)
-    assert await facts.undo(learned.id, OWN) is not None, "what was undone stands in the way no more"
-
-
-async def test_undoing_takes_back_that_change_and_no_other(facts: Facts) -> None:
+async def test_undoing_takes_back_the_last_change_and_no_other(facts: Facts) -> None:
     known = await facts.learn(home("Porto"))
     await facts.pin(known.id, OWN)
-    judged = await facts.feedback(known.id, OWN, is_right=False)
-    pinning = (await facts.history(known.id, OWN))[1]
-    undone = await facts.undo(pinning.id, OWN)
-    assert undone is not None
-    assert judged is not None
-    assert (undone.is_pinned, undone.trust) == (False, judged.trust)
+    await facts.learn(home("Porto"))
+    for is_pinned in (False, True):
+        undone = await facts.undo(known.id, OWN)
+        assert undone is not None
+        assert (undone.is_pinned, undone.said) == (is_pinned, 2), "an undo is a change"
+    assert await facts.undo(10_000, OWN) is None
 
 
 async def test_undoing_a_lesson_takes_it_away_and_opens_what_it_closed(facts: Facts) -> None:
     lisbon = await facts.learn(home("Lisbon"))
     porto = await facts.learn(home("Porto"))
-    lesson = (await facts.history(porto.id, OWN))[0]
-    assert await facts.undo(lesson.id, OWN) is not None
+    taken_back = await facts.undo(porto.id, OWN)
+    assert taken_back is not None
+    assert (taken_back.content, taken_back.id) == (porto.content, 0)
     assert await facts.find(porto.id, OWN) is None
     reopened = await facts.find(lisbon.id, OWN)
     assert reopened is not None
@@ -262,9 +234,10 @@ async def test_the_later_or_dated_telling_is_the_one_that_stays(facts: Facts) ->
     dated = await facts.learn(replace(home("Porto", valid_from=NOON), content="I moved to Porto"))
     last = await facts.learn(replace(home("Porto"), content="Porto is where I live"))
     assert [one.id for one in await facts.page(OWN) if one.is_open] == [dated.id]
-    step = next(step for step in await facts.changes(OWN) if step.action == "merge" and step.fact_id == first.id)
+    step = (await facts.history(first.id, OWN))[-1]
+    assert step.action == "merge"
     assert step.reason == f"says the same as f{dated.id}"
-    parted = await facts.undo(step.id, OWN)
+    parted = await facts.undo(first.id, OWN)
     assert parted is not None
     assert parted.is_open
     assert not (await facts.page(OWN))[-1].is_open
@@ -312,12 +285,10 @@ async def test_what_is_not_theirs_does_not_exist(facts: Facts, wrong: frozenset[
     assert await facts.find(known.id, wrong) is None
     assert await facts.history(known.id, wrong) == []
     assert all(fact.scope != ANA for fact in await facts.page(wrong))
-    assert all(step.after == "I said hello" for step in await facts.changes(wrong))
     assert await facts.feedback(known.id, wrong, True) is None
     assert await facts.pin(known.id, wrong) is None
     assert await facts.correct(known.id, wrong, "x") is None
-    assert await facts.judged_at([known.id], wrong) == {}
-    assert await facts.undo(1, wrong) is None
+    assert await facts.undo(known.id, wrong) is None
     assert await facts.forget([known.id], wrong) == 0
     assert await facts.candidates(["porto", "live"], ["porto"], wrong) == []
     assert await facts.of_entities(["porto"], wrong) == []

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from core.store.facts import Fact
 from core.types import Address, Scope
 from tests.fixtures.forgetting import left_of
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
@@ -66,16 +65,9 @@ async def test_a_fact_says_why_and_can_be_pinned_and_corrected(home: Path) -> No
         fixed = await harness.say("/memory correct f1 I live in Braga")
         assert "I live in Braga" in fixed.text
         assert "I live in Braga" in (await harness.say("/memory why F1")).text
-        assert "pinned" in (await harness.say("/memory changes")).text
-        assert "changed again since" in (await harness.say("/memory undo c2")).text
-        refused = (await harness.say("/memory undo c1")).text
-        assert "changed again since" in refused, "nothing is gone unasked"
-        assert "I live in Braga" in (await harness.say("/memory why f1")).text
-        assert "It is again:\n\n- **f1** 📌 I live in Porto" in (await harness.say("/memory undo f1")).text
-        assert "📌" not in (await harness.say("/memory undo c2")).text
-        assert "I no longer know" in (await harness.say("/memory undo c1")).text
-        assert "was taken back or erased" in (await harness.say("/memory changes")).text
-        assert "no change c99" in (await harness.say("/memory undo c99")).text
+        assert "pinned" in (await harness.say("/memory why f1")).text
+        assert "It is again:\n\n- **f1** 📌 I live in Porto" in (await press(harness, fixed, "Undo")).text
+        assert "I live in Braga" in (await harness.say("/memory undo f1")).text, "an undo is a change"
 
 
 async def test_a_person_says_what_is_right_and_what_is_wrong(home: Path) -> None:
@@ -84,7 +76,7 @@ async def test_a_person_says_what_is_right_and_what_is_wrong(home: Path) -> None
         card = await harness.say("/memory why f1")
         assert "77 % sure" in (await press(harness, card, "Right")).text
         assert "39 % sure" in (await press(harness, card, "Wrong")).text
-        assert "judged: called wrong" in (await harness.say("/memory changes")).text
+        assert "judged: called wrong" in (await harness.say("/memory why f1")).text
         await harness.say("/memory undo f1")
         assert "77 % sure" in (await harness.say("/memory why f1")).text
 
@@ -105,9 +97,9 @@ async def test_a_yes_that_comes_again_after_a_crash_finds_its_work_done(home: Pa
 async def test_what_was_learned_is_taken_back(home: Path) -> None:
     async with open_gateway(home) as harness:
         await harness.say("/remember The key hangs behind the clock")
-        assert "no longer know" in (await harness.say("/memory undo c1")).text
+        assert "no longer know" in (await harness.say("/memory undo f1")).text
         assert "Nothing yet" in (await harness.say("/memory facts")).text
-        assert "no fact was learned" in (await harness.say("/memory changes")).text
+        assert "There is no fact f1" in (await harness.say("/memory undo f1")).text
 
 
 async def test_forgetting_a_fact_is_asked_and_takes_the_message_along(home: Path) -> None:
@@ -144,39 +136,11 @@ async def test_there_are_pages(home: Path) -> None:
         assert "know nothing about “\\*zebras\\*”" in (await harness.say("/memory facts *zebras*")).text
 
 
-async def test_every_change_is_listed_page_by_page_and_can_be_taken_back(home: Path) -> None:
-    async with open_gateway(home) as harness:
-        for number in range(15):
-            await harness.say(f"/remember Shelf {number} holds box {number}")
-        first = await harness.say("/memory changes")
-        assert (labels(first), "c15" in first.text, "c3," in first.text) == (["Older"], True, False)
-        older = await press(harness, first, "Older")
-        assert "c3," in older.text
-        assert "c1," in older.text
-        assert labels(older) == []
-        assert "Shelf 0 holds" in (await harness.say("/memory undo c1")).text
-
-
-async def test_what_is_stale_is_doubted_until_somebody_judges_it(home: Path) -> None:
-    async with open_gateway(home) as harness:
-        old = harness.services.clock.now() - timedelta(days=15)
-        own = Scope.account("telegram", "42")
-        ladder = Fact(scope=own, content="The ladder is out", kind="working", origin="rule", created_at=old)
-        await harness.services.facts.learn(ladder)
-        page = await harness.say("/memory")
-        assert "❓ _it mattered for some days, and was not said again_" in page.text
-        card = await press(harness, page, "f1")
-        assert "❓ _it mattered for some days" in card.text
-        await press(harness, card, "Right")
-        assert "❓" not in (await harness.say("/memory facts ladder")).text
-
-
 async def test_nobody_else_sees_or_changes_it(home: Path) -> None:
     async with open_gateway(home, options=ROOMS) as harness:
         await harness.say("/remember The key hangs behind the clock")
         for command in ("why f1", "pin f1", "forget f1", "correct f1 No", "undo f1"):
             assert "There is no fact f1 here" in (await harness.say(f"/memory {command}", "7")).text
-        assert "no change c1" in (await harness.say("/memory undo c1", "7")).text
         assert "clock" not in (await harness.say("/memory", "7")).text
         assert "clock" not in (await in_room(harness, "/memory", "42")).text
 
@@ -187,7 +151,7 @@ async def test_in_a_room_its_author_and_the_owner_change_a_fact(home: Path) -> N
         card = await in_room(harness, "/memory why f1", "8")
         assert "Person 7 asked me to remember it" in card.text
         assert labels(card) == []
-        for command in ("pin f1", "forget f1", "correct f1 No", "undo f1", "undo c1"):
+        for command in ("pin f1", "forget f1", "correct f1 No", "undo f1"):
             assert "only the owner and whoever said it" in (await in_room(harness, f"/memory {command}", "8")).text
         assert "📌" in (await in_room(harness, "/memory pin f1", "7")).text
         assert "barn" in (await in_room(harness, "/memory unpin f1", "42")).text
