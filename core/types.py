@@ -11,16 +11,6 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RawUpdate:
-    """An update as the platform sent it."""
-
-    platform: str
-    update_id: int
-    raw: str
-
-
 Json = Mapping[str, Any]
 """One decoded JSON object; content blocks of the Messages API are such objects."""
 

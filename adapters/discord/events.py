@@ -7,9 +7,8 @@ fails is tried again, and in the end set aside as it came; what the store cannot
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
 from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -30,7 +29,7 @@ from adapters.discord.normalize import (
 from adapters.streaming import StreamedReply
 from core.errors import DeliveryError, MnemeError, StoreError
 from core.ports import Clock, Reply, Sink
-from core.types import Address, CommandSpec, Inbound, RawUpdate
+from core.types import Address, CommandSpec, Inbound
 
 if TYPE_CHECKING:
     from core.store.mailbox import Inbox
@@ -146,20 +145,22 @@ class DiscordEvents:
     async def _catch_up(self) -> None:
         async with self._gate:
             last_seen = await self._insist(lambda: self._inbox.last_seen(PLATFORM))
+            aside = await self._insist(lambda: self._inbox.set_aside_ids(PLATFORM))
             self._is_full = False
             oldest = discord.utils.time_snowflake(self._clock.now() - CAUGHT_UP_FOR)
             known_since = discord.utils.time_snowflake(self._clock.now() - CHANNELS_KNOWN_FOR)
             seen = [(int(last_id), int(place.thread_id or place.chat_id)) for place, last_id in last_seen.items()]
             for last_id, channel_id in sorted(seen, reverse=True)[:CAUGHT_UP_CHANNELS]:
                 if last_id > known_since:
-                    self.start(self._catch_up_in(channel_id, max(last_id, oldest)))
+                    self.start(self._catch_up_in(channel_id, max(last_id, oldest), aside))
             await asyncio.sleep(0)  # until each of these has the lock of its channel
 
-    async def _catch_up_in(self, channel_id: int, last_id: int) -> None:
-        """What comes meanwhile in that channel waits behind what was missed."""
+    async def _catch_up_in(self, channel_id: int, last_id: int, aside: Collection[int]) -> None:
+        """What comes meanwhile in that channel waits behind what was missed; what was set aside is not tried again."""
         async with self._ordered(channel_id):
             for raw in await self._latest(channel_id):
-                if (sink := self._sink) is not None and int(raw["id"]) > last_id:
+                message_id = int(raw["id"])
+                if (sink := self._sink) is not None and message_id > last_id and message_id not in aside:
                     entry_id = await self._admitted(raw, partial(self._admit_missed, sink, raw))
                     if entry_id is not None:
                         self.start(sink.serve(entry_id))
@@ -265,17 +266,10 @@ class DiscordEvents:
                 await asyncio.sleep(self.rest_s)
 
     async def _set_aside(self, raw: Any, error: str) -> None:
-        """Of what is incognito the ids alone."""
-        ids = {key: raw.get(key) for key in ("id", "channel_id")} if isinstance(raw, dict) else {}
-        place = self._channels.get(_snowflake(ids.get("channel_id")))
-        is_incognito = place is not None and self._inbox.is_incognito(place.address)
-        update = RawUpdate(
-            platform=PLATFORM,
-            update_id=_snowflake(ids.get("id")) or discord.utils.time_snowflake(self._clock.now()),
-            raw=json.dumps(ids if is_incognito else raw),
-        )
-        log.error("An event of Discord is set aside (%d): %s", update.update_id, error)
-        await self._insist(lambda: self._inbox.set_aside(update, error))
+        found = str(raw.get("id")) if isinstance(raw, dict) else ""
+        update_id = int(found) if found.isdecimal() else discord.utils.time_snowflake(self._clock.now())
+        log.error("An event of Discord is set aside (%d): %s", update_id, error)
+        await self._insist(lambda: self._inbox.set_aside(PLATFORM, update_id, raw, error))
 
     def _has_room(self) -> bool:
         """Once there is none, events are dropped until those that were left out can be fetched."""
@@ -293,7 +287,3 @@ class DiscordEvents:
 def _bot(message: discord.Message) -> discord.ClientUser:
     bot: discord.ClientUser = message._state.user  # type: ignore[assignment]  # known since the login
     return bot
-
-
-def _snowflake(found: object) -> int:
-    return int(str(found)) if str(found).isdecimal() else 0

@@ -7,11 +7,9 @@ set aside as it came. Decides nothing about who is served; that is the router's 
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import time
-from collections.abc import Coroutine, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Coroutine, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import structlog
@@ -24,7 +22,7 @@ from adapters.telegram.messages import CONFLICT, FloodError, TelegramMessages, T
 from adapters.telegram.normalize import PLATFORM, moved, normalize
 from core.errors import ConfigError, DeliveryError, MnemeError, StoreError
 from core.ports import Clock, Reply, Sink
-from core.types import Address, CommandSpec, RawUpdate
+from core.types import Address, CommandSpec, Json
 
 if TYPE_CHECKING:
     from core.store.mailbox import Inbox
@@ -138,7 +136,7 @@ class Telegram:
         offset: int | None = None
         known: set[int] = set()
         held: set[int] = set()
-        is_announced = is_worked_off = False
+        is_announced = False
         while True:
             began_at = time.monotonic()
             # A poll that need not wait proves the connection at once; it would never show that there are two pollers.
@@ -149,12 +147,10 @@ class Telegram:
             if not is_announced:
                 self._start(self._announce(commands))
                 is_announced = True
-            is_worked_off = is_worked_off or await self._work_off(sink)
-            ids = {raw.update_id for raw in updates}
-            new, known = ids - known, ids
-            held = await self._receive([raw for raw in updates if raw.update_id in held | new], sink)
-            if ids:
-                offset = min(held, default=max(ids) + 1)
+            new, known = updates.keys() - known, {*updates}
+            held = await self._receive({key: updates[key] for key in updates if key in held | new}, sink)
+            if updates:
+                offset = min(held, default=max(updates) + 1)
             if held or (timeout_s and not new):
                 await asyncio.sleep(max(self._pause_s - (0 if held else time.monotonic() - began_at), 0))
 
@@ -193,7 +189,7 @@ class Telegram:
                 _log.warning("telegram.menu_refused", error=error.message)
                 return
 
-    async def _next_updates(self, offset: int | None, timeout_s: int) -> list[RawUpdate] | None:
+    async def _next_updates(self, offset: int | None, timeout_s: int) -> dict[int, Json] | None:
         """None after the pause that a failed poll asks for. Raises ConfigError when there is no use in another one."""
         try:
             if self._me is None:
@@ -206,18 +202,15 @@ class Telegram:
         self._failure, self._failures, self._polled_at = "", 0, time.monotonic()
         return updates
 
-    async def _poll(self, offset: int | None, timeout_s: int) -> list[RawUpdate]:
-        """The next updates as they came: the client's own method parses, and fails on all for a strange one."""
+    async def _poll(self, offset: int | None, timeout_s: int) -> dict[int, Json]:
+        """The next updates as they came, by id: the client's own method parses, and fails on all for a strange one."""
         query: dict[str, Any] = {"timeout": timeout_s, "allowed_updates": KINDS, "offset": offset}
         # Spelled so that the client does not advise its own method.
         result: Any = await self._bot.do_api_request(
             "get_Updates", api_kwargs=query, read_timeout=timeout_s + POLL_GRACE_S
         )
         try:
-            return [
-                RawUpdate(platform=PLATFORM, update_id=int(update["update_id"]), raw=json.dumps(update))
-                for update in result
-            ]
+            return {int(update["update_id"]): update for update in result}
         except (TypeError, KeyError, ValueError):
             raise NetworkError("the answer to getUpdates is no list of updates") from None
 
@@ -240,43 +233,30 @@ class Telegram:
         self._failures += 1
         await asyncio.sleep(max(error.retry_after_s, pause_s) if isinstance(error, FloodError) else pause_s)
 
-    async def _work_off(self, sink: Sink) -> bool:
-        """What a version before this one confirmed and did not come to handle; False where some of it is left."""
-        try:
-            left = await self._inbox.left_raw(PLATFORM)
-            held = await self._receive(left, sink)
-            for raw in left:
-                if raw.update_id not in held:
-                    await self._inbox.remove_raw(PLATFORM, raw.update_id)
-        except StoreError as error:
-            _log.error("telegram.left_updates", error=str(error))
-            return False
-        return not held
-
-    async def _receive(self, updates: Sequence[RawUpdate], sink: Sink) -> set[int]:
+    async def _receive(self, updates: Mapping[int, Json], sink: Sink) -> set[int]:
         """Gives updates to the router in order, then has them served. Returns the ids of those that are to be tried
         again: what the store does not take, with what follows in the same chat, and what is handled wrongly."""
         held: set[int] = set()
         held_addresses: set[str] = set()
         entry_ids: list[int] = []
-        for raw in updates:
+        for update_id, raw in updates.items():
             try:
                 entry_id = await self._admit(raw, sink, held_addresses)
                 if entry_id is not None:
                     entry_ids.append(entry_id)
             except StoreError as error:
-                _log.error("telegram.update_not_stored", update_id=raw.update_id, error=str(error))
-                held.add(raw.update_id)
+                _log.error("telegram.update_not_stored", update_id=update_id, error=str(error))
+                held.add(update_id)
             except _STRANGE as error:
-                if not await self._is_set_aside(raw, f"{type(error).__name__}: {error}"):
-                    held.add(raw.update_id)
+                if not await self._is_set_aside(update_id, raw, f"{type(error).__name__}: {error}"):
+                    held.add(update_id)
         for entry_id in entry_ids:
             self._start(sink.serve(entry_id))
         return held
 
-    async def _admit(self, raw: RawUpdate, sink: Sink, held_addresses: set[str]) -> int | None:
+    async def _admit(self, raw: Json, sink: Sink, held_addresses: set[str]) -> int | None:
         """The entry to be served. Raises StoreError, and whatever is strange about the update."""
-        update = Update.de_json(json.loads(raw.raw), self._bot)
+        update = Update.de_json(dict(raw), self._bot)
         if move := moved(update):
             await sink.moved(PLATFORM, *move)
         assert self._me is not None
@@ -296,24 +276,19 @@ class Telegram:
             self._start(self._acknowledge(update.callback_query.id))
         return entry_id
 
-    async def _is_set_aside(self, raw: RawUpdate, error: str) -> bool:
+    async def _is_set_aside(self, update_id: int, raw: Json, error: str) -> bool:
         """Counts the failures of an update; sets it aside after the last of its tries."""
-        failures = self._failed_tries[raw.update_id] = self._failed_tries.get(raw.update_id, 0) + 1
-        _log.error("telegram.update_failed", update_id=raw.update_id, failures=failures, error=error)
+        failures = self._failed_tries[update_id] = self._failed_tries.get(update_id, 0) + 1
+        _log.error("telegram.update_failed", update_id=update_id, failures=failures, error=error)
         if failures < TRIES:
             return False
         try:
-            await self._inbox.set_aside(self._without_incognito(raw), error)
+            await self._inbox.set_aside(PLATFORM, update_id, raw, error)
         except StoreError as failure:
-            _log.error("telegram.update_not_set_aside", update_id=raw.update_id, error=str(failure))
+            _log.error("telegram.update_not_set_aside", update_id=update_id, error=str(failure))
             return False
-        del self._failed_tries[raw.update_id]
+        del self._failed_tries[update_id]
         return True
-
-    def _without_incognito(self, raw: RawUpdate) -> RawUpdate:
-        """Of what names an incognito chat its number alone."""
-        chat_ids = set(_chat_ids(json.loads(raw.raw)))
-        return replace(raw, raw="{}") if any(map(self._inbox.has_incognito, chat_ids)) else raw
 
     async def _acknowledge(self, query_id: str) -> None:
         """Ends the button's spinner. Telegram refuses late and repeated ones, which does no harm."""
@@ -339,15 +314,6 @@ def _quiet_http_logs() -> None:
     for name in ("httpx", "httpcore"):
         logger = logging.getLogger(name)
         logger.setLevel(max(logger.level, logging.WARNING))
-
-
-def _chat_ids(part: object) -> Iterator[str]:
-    """Of all chats in an update, whatever is strange about it."""
-    if isinstance(part, dict):
-        if isinstance(chat := part.get("chat"), dict):
-            yield str(chat.get("id"))
-        for value in part.values():
-            yield from _chat_ids(value)
 
 
 async def check_telegram(token: str, api_url: str | None) -> str:

@@ -17,7 +17,7 @@ from core.ports import Clock
 from core.store import rows
 from core.store.engine import Connection, Row
 from core.store.sqlite.dialect import in_list, list_value
-from core.types import Address, Answer, ErasureEpoch, Inbound, RawUpdate
+from core.types import Address, Answer, ErasureEpoch, Inbound
 
 if TYPE_CHECKING:
     from core.store.sessions import IncognitoRegistry
@@ -42,11 +42,8 @@ FROM inbox JOIN addresses ON addresses.id = inbox.address_id WHERE inbox.id = :i
 DEAD_LETTERS = (
     "SELECT platform, error, failed_at FROM raw_updates WHERE failed_at NOT NULL ORDER BY failed_at, update_id"
 )
+SET_ASIDE_IDS = "SELECT update_id FROM raw_updates WHERE platform = :platform"
 DELETE_FAILED = "DELETE FROM raw_updates WHERE failed_at < :before"
-LEFT_RAW = """
-SELECT update_id, raw FROM raw_updates WHERE platform = :platform AND error IS NULL ORDER BY update_id
-"""
-DELETE_RAW = "DELETE FROM raw_updates WHERE platform = :platform AND update_id = :update_id AND error IS NULL"
 ACCEPT = """
 INSERT INTO inbox (address_id, external_id, inbound, received_at)
 SELECT :address, :external, :inbound, :received_at
@@ -109,14 +106,13 @@ class Inbox:
     def is_incognito(self, address: Address) -> bool:
         return self._incognito is not None and self._incognito.has(address)
 
-    def has_incognito(self, chat_id: str) -> bool:
-        """Whether anything in this chat, a topic perhaps, is incognito."""
-        return self._incognito is not None and any(one.chat_id == chat_id for one in self._incognito.conversations)
-
-    async def set_aside(self, update: RawUpdate, error: str) -> None:
-        """Keeps an update that cannot be read or handled, for 30 days."""
-        now = self._clock.now()
-        values = {**rows.values_of(update), "error": error, "now": now}
+    async def set_aside(self, platform: str, update_id: int, raw: object, error: str) -> None:
+        """Keeps an update that cannot be read or handled, for 30 days; of one that names an incognito chat the number
+        alone. `raw` is anything that JSON can hold."""
+        now, written = self._clock.now(), json.dumps(raw)
+        if self._incognito is not None and self._incognito.is_named(platform, written):
+            written = "{}"
+        values = {"platform": platform, "update_id": update_id, "raw": written, "error": error, "now": now}
 
         def work(connection: Connection) -> None:
             connection.execute(DELETE_FAILED, {"before": now - KEPT})
@@ -124,7 +120,7 @@ class Inbox:
 
         await self._database.write(work)
         if self.on_set_aside is not None:
-            await self.on_set_aside(update.platform)
+            await self.on_set_aside(platform)
 
     async def set_entry_aside(self, entry_id: int, platform: str, error: str) -> None:
         """The same for an entry, which is closed."""
@@ -149,14 +145,10 @@ class Inbox:
         """Deletes them and says how many there were."""
         return await self._database.execute(DELETE_FAILED, {"before": self._clock.now()})
 
-    async def left_raw(self, platform: str) -> list[RawUpdate]:
-        """Updates that a version before this one confirmed and did not come to handle, in order."""
-        found = await self._database.fetch_all(LEFT_RAW, {"platform": platform})
-        return [RawUpdate(platform=platform, update_id=row["update_id"], raw=row["raw"]) for row in found]
-
-    async def remove_raw(self, platform: str, update_id: int) -> None:
-        """Deletes one of these that was handled."""
-        await self._database.execute(DELETE_RAW, {"platform": platform, "update_id": update_id})
+    async def set_aside_ids(self, platform: str) -> frozenset[int]:
+        """Of the updates of a platform that were set aside."""
+        found = await self._database.fetch_all(SET_ASIDE_IDS, {"platform": platform})
+        return frozenset(row["update_id"] for row in found)
 
     async def accept(self, inbound: Inbound, received_at: datetime) -> int | None:
         """Stores an event and returns the id of its entry; None when it is known."""

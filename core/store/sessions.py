@@ -9,6 +9,7 @@ no word of them. They differ by `Session.is_incognito` alone; their ids are nega
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -453,6 +454,12 @@ class IncognitoRegistry:
 
     def has(self, address: Address) -> bool:
         return address in self.conversations
+
+    def is_named(self, platform: str, raw: str) -> bool:
+        """Whether what a platform sent, as JSON, holds the number of an incognito chat or thread."""
+        numbers = {*re.findall(r"-?\d+", raw)}
+        held = (one for one in self.conversations if one.platform == platform)
+        return any(one.chat_id in numbers or one.thread_id in numbers for one in held)
 
     def move(self, platform: str, old_chat_id: str, new_chat_id: str) -> None:
         for address, held in list(self.conversations.items()):

@@ -19,7 +19,6 @@ from core.errors import ConfigError, DeliveryError, ModelError, StoreError
 from core.store.facts import Fact, Facts
 from core.store.sqlite import database as sqlite
 from core.store.sqlite.database import Database
-from core.types import RawUpdate
 from gateway import texts
 from gateway.check import CheckResult, ask, check, repaired
 from gateway.commands.status import StatusReport
@@ -54,8 +53,7 @@ async def test_everything_right_in_a_new_home(home: Path) -> None:
 async def test_what_was_set_aside_is_listed_until_it_is_dropped(home: Path) -> None:
     settings = Settings.load({"MNEME_HOME": str(home)})
     async with Services.open(settings) as services:
-        update = RawUpdate(platform="telegram", update_id=7, raw='{"message": "odd"}')
-        await services.inbox.set_aside(update, "ValueError: no chat")
+        await services.inbox.set_aside("telegram", 7, {"message": "odd"}, "ValueError: no chat")
     (listed,) = [one for one in await check(settings) if one.subject == "set aside"]
     assert listed.state == "wrong"
     assert listed.text.endswith(" telegram: ValueError: no chat")

@@ -16,7 +16,7 @@ from core.store.mailbox import INTENDED, Inbox, InboxEntry, Outbox, OutboxItem
 from core.store.query import SearchQuery
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
-from core.types import Address, Answer, Attachment, Button, Command, File, RawUpdate
+from core.types import Address, Answer, Attachment, Button, Command, File
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.delivery_record import hold
 from tests.fixtures.samples import ANA, CHAT, NOON, inbound, message, opened
@@ -121,37 +121,16 @@ async def test_text_that_is_no_unicode_is_accepted(inbox: Inbox) -> None:
     assert entry.inbound.text == "\ufffd\0"
 
 
-async def test_what_an_older_version_left_is_given_until_it_is_handled(inbox: Inbox, database: Database) -> None:
-    def update(number: int) -> RawUpdate:
-        return RawUpdate(platform="telegram", update_id=number, raw=f'{{"update_id": {number}}}')
-
-    for number in (12, 10, 11):
-        values = {"id": number, "raw": update(number).raw}
-        insert = "INSERT INTO raw_updates (platform, update_id, raw) VALUES ('telegram', :id, :raw)"
-        await database.execute(insert, values)
-    assert await inbox.left_raw("telegram") == [update(10), update(11), update(12)]
-    assert await inbox.left_raw("discord") == []
-    await inbox.remove_raw("telegram", 11)
-    await inbox.set_aside(update(10), "no such kind")
-    await inbox.remove_raw("telegram", 10)
-    assert await inbox.left_raw("telegram") == [update(12)]
-    assert "no such kind" in await _dump(database)
-
-
 async def test_an_update_that_cannot_be_parsed_is_not_kept_for_ever(
     inbox: Inbox, database: Database, clock: SteadyClock
 ) -> None:
     """It may be a stranger's."""
-
-    def update(number: int) -> RawUpdate:
-        return RawUpdate(platform="telegram", update_id=number, raw=f"the secret of {number}")
-
-    await inbox.set_aside(update(1), "no such kind")
+    await inbox.set_aside("telegram", 1, "the secret of 1", "no such kind")
     clock.advance(days=29)
-    await inbox.set_aside(update(2), "no such kind")
+    await inbox.set_aside("telegram", 2, "the secret of 2", "no such kind")
     assert "the secret of 1" in await _dump(database)
     clock.advance(days=2)
-    await inbox.set_aside(update(3), "no such kind\ud800")
+    await inbox.set_aside("telegram", 3, "the secret of 3", "no such kind\ud800")
     left = await _dump(database)
     assert [f"the secret of {number}" in left for number in range(1, 4)] == [False, True, True]
     clock.advance(days=31)

@@ -91,7 +91,6 @@ async def test_a_message_is_answered(api: BotApi, house: House) -> None:
         await house.confirmed()
         async with asyncio.timeout(5):
             await house.desk.is_idle.wait()
-    assert await house.inbox.left_raw("telegram") == []
     assert await house.inbox.waiting() == []
     assert api.called("getUpdates")[0]["allowed_updates"] == [
         "message",
@@ -176,18 +175,6 @@ async def test_updates_are_accepted_before_they_are_confirmed(api: BotApi, house
     assert house.desk.texts == ["two"], "the router takes up what it knows when it starts"
 
 
-async def test_what_an_older_version_has_stored_is_worked_off(api: BotApi, house: House, database: Database) -> None:
-    update = api.user_says(42, "only here")
-    api.updates.clear()
-    values = {"id": update["update_id"], "raw": json.dumps(update)}
-    insert = "INSERT INTO raw_updates (platform, update_id, raw) VALUES ('telegram', :id, :raw)"
-    await database.execute(insert, values)
-    async with house.running():
-        await api.wait_for(lambda: api.texts(42) == ["message: only here"])
-        await api.wait_for(lambda: len(api.called("getUpdates")) == 2)
-    assert await house.inbox.left_raw("telegram") == []
-
-
 async def test_a_redelivered_update_changes_nothing(api: BotApi, house: House) -> None:
     update = api.user_says(42, "once")
     async with house.running():
@@ -225,7 +212,6 @@ async def test_an_update_that_cannot_be_read_is_kept_and_skipped(api: BotApi, ho
         polls = len(api.called("getUpdates"))
     assert house.desk.texts == ["before", "after"]
     assert polls < 8
-    assert await house.inbox.left_raw("telegram") == []
     failed = await database.read(
         lambda connection: connection.execute("SELECT error FROM raw_updates ORDER BY update_id").fetchall()
     )
@@ -393,8 +379,6 @@ async def test_an_update_without_a_chat_makes_nothing_deaf_and_kills_no_start(
 ) -> None:
     strange = api.user_says(42, "from nowhere")
     strange["message"]["chat"] = {**strange["message"]["chat"], "id": ""}
-    insert = "INSERT INTO raw_updates (platform, update_id, raw) VALUES ('telegram', 1, :raw)"
-    await database.execute(insert, {"raw": json.dumps(strange)})
     for _ in range(2):
         api.user_says(42, "still there?")
         async with house.running() as adapter:
