@@ -53,11 +53,12 @@ class Schedule:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
     """`text` is the line without the words of time. Not `is_certain`: the words allow another reading, or another
-    language was guessed, so the person has to confirm it."""
+    language was guessed, so the person has to confirm it. `is_prompt` as of a job."""
 
     schedule: Schedule
     text: str
     is_certain: bool
+    is_prompt: bool = False
 
 
 @dataclass(slots=True, kw_only=True)

@@ -16,7 +16,6 @@ from core.guard.fence import told
 from core.memory.provider import parsed
 from core.review.pending import Review
 from core.scheduling.appointments import Appointments
-from core.store.jobs import Job
 from core.store.notes import QUESTION, REMINDER, Author, Operation
 from core.store.sessions import Conversations
 from core.types import Json, Message, Sender, Tool, ToolContext
@@ -54,34 +53,24 @@ def reminder(
     """What `evidence` does not find in what people typed waits for a yes where other texts were read as well. A whole
     line that allows another reading (`core.agent.offline` passes such lines on) is asked about."""
 
-    async def reason_to_wait(text: str, context: ToolContext) -> str | None:
-        rows = await conversations.history(context.session, context.scopes)
-        has_others = any(_is_foreign(row, context.sender) for row in rows)
-        return await evidence.unsaid([text], context) if has_others else None
-
     async def add(asked: _Arguments, context: ToolContext) -> str:
         reading = await _read(appointments, asked, context)
         address, account = context.session.address, None if context.sender.is_nobody else context.account
-        if reason := await reason_to_wait(reading.text, context):
+        rows = await conversations.history(context.session, context.scopes)
+        has_others = any(_is_foreign(row, context.sender) for row in rows)
+        if has_others and (reason := await evidence.unsaid([reading.text], context)):
             author = Author(account=account, message_id=context.message_id, address=address, epoch=context.epoch)
             line = Operation(action="add", content=appointments.exact(reading))
             target = QUESTION if asked.is_prompt else REMINDER
             return await review.put_aside(context.scope, target, [line], author, reason)
+        origin = _origin(asked, context)
         if not reading.is_certain and not asked.text.strip():
-            return await ask(reading, context, _origin(asked, context))
-        job = Job(
-            schedule=reading.schedule,
-            text=reading.text,
-            target=address,
-            scope=context.scope,
-            created_at=context.now,
-            account=account,
-            origin=_origin(asked, context),
-            is_prompt=asked.is_prompt,
+            return await ask(reading, context, origin)
+        receipt = await appointments.add(
+            reading, address, context.scope, account=account, origin=origin, epoch=context.epoch
         )
-        job = await appointments.add(job, context.epoch)
         doubt = "" if reading.is_certain else " (The words allow another reading: ask whether that time is meant.)"
-        return appointments.receipt(job) + doubt
+        return receipt + doubt
 
     async def run(arguments: Json, context: ToolContext) -> str:
         asked = parsed(_Arguments, arguments)
@@ -92,8 +81,7 @@ def reminder(
             return "\n".join(map(appointments.describe, jobs)) or "There are no reminders here."
         if asked.job_id is None:
             raise ToolError(f"{asked.action} needs job_id, the number of the reminder; action 'list' shows them.")
-        job = await appointments.change(asked.action, asked.job_id, context.scopes, context.account)
-        return appointments.changed(asked.action, job)
+        return await appointments.change(asked.action, asked.job_id, context.scopes, context.account)
 
     return Tool(
         name="reminder",

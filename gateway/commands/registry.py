@@ -61,8 +61,8 @@ _INCOGNITO = frozenset({"incognito", "new", "stop", "link", "unlink"})
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandContext:
     """`scopes` is all that may be seen, as of `epoch`; `scope` is what is written to, `session` the open one.
-    `is_stopped`: a turn was running and has been stopped for this /stop. `is_shell`: typed as `mneme …`, not in a chat.
-    `target`: where a reminder is delivered, if not here."""
+    `is_stopped`: a turn was running and has been stopped for this /stop. `is_shell`: typed as `mneme …`,
+    not in a chat."""
 
     inbound: Inbound
     scope: Scope
@@ -71,7 +71,6 @@ class CommandContext:
     is_owner: bool
     is_stopped: bool = False
     is_shell: bool = False
-    target: Address | None = None
     epoch: ErasureEpoch | None = None
 
     @property

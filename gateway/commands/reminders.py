@@ -1,4 +1,4 @@
-"""/remind and /cron: reminders and scheduled questions."""
+"""/remind and /cron, `mneme remind` and `mneme cron`: reminders and scheduled questions."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ from core.dates.resolution import Reading
 from core.errors import Refused
 from core.markup.markdown import escape
 from core.scheduling.appointments import ACTIONS, Action
-from core.store.jobs import Job
-from core.types import Answer, Command, ToolContext
+from core.store.jobs import LOCAL
+from core.types import Address, Answer, Command, Scope, ToolContext
 from gateway import texts
 from gateway.commands.registry import CommandContext, Confirmations, announced, number_in
 from gateway.services import Services
+
+LOOK_BACK = 1_000
+"""How many sessions are looked through for a place to deliver to."""
 
 
 class ReminderCommands:
@@ -31,43 +34,54 @@ class ReminderCommands:
         action = word.lower()
         if action == "add":
             return await self._add(rest, context, is_prompt=True)
-        if action in ACTIONS:
-            return await self._change(cast(Action, action), rest, context)
         if action in ("", "list"):
-            jobs = await self._appointments.list(context.scopes)
-            here = context.inbound.address
-            lines = [
-                f"- {escape(self._appointments.describe(job))}{'' if job.target == here else f' (to {job.target.key})'}"
-                for job in jobs
-            ]
-            return Answer(text="\n".join(lines) or texts.NO_REMINDERS)
-        raise Refused(texts.CRON_USAGE)
+            return await self._list(context)
+        if action not in ACTIONS:
+            raise Refused(texts.CRON_USAGE)
+        if (number := number_in(rest)) is None:
+            raise Refused(f"Say which by its number: `/cron {action} 3`. `/cron` lists them.")
+        by = None if context.is_owner else context.account
+        return Answer(text=escape(await self._appointments.change(cast(Action, action), number, context.scopes, by)))
+
+    async def _list(self, context: CommandContext) -> Answer:
+        lines = []
+        for job in await self._appointments.list(context.scopes):
+            elsewhere = "" if job.target == context.inbound.address else f" (to {job.target.key})"
+            lines.append(f"- {escape(self._appointments.describe(job))}{elsewhere}")
+        return Answer(text="\n".join(lines) or texts.NO_REMINDERS)
 
     async def _add(self, line: str, context: CommandContext, *, is_prompt: bool = False) -> Answer:
         if not line.strip():
             raise Refused(texts.REMIND_USAGE)
-        appointments = self._appointments
-        reading = await appointments.read(line, is_prompt=is_prompt)
+        reading = await self._appointments.read(line, is_prompt=is_prompt)
         if not reading.is_certain:
-            return self._doubt(reading, is_prompt=is_prompt)
-        job = Job(
-            schedule=reading.schedule,
-            text=reading.text,
-            target=context.target or context.inbound.address,
-            scope=context.scope,
-            created_at=context.inbound.sent_at,
-            account=context.account,
-            origin=context.origin,
-            is_prompt=is_prompt,
+            return self._doubt(reading)
+        target, scope = await self._place(context)
+        receipt = await self._appointments.add(
+            reading, target, scope, account=context.account, origin=context.origin, epoch=context.epoch
         )
-        job = await appointments.add(job, context.epoch)
-        return Answer(text=escape(appointments.receipt(job)))
+        if context.is_shell:
+            where = "in the terminal" if scope == LOCAL else f"on {target.platform.capitalize()}"
+            receipt = f"{receipt.removesuffix('.')} ({where})"
+        return Answer(text=escape(receipt))
 
-    def _doubt(self, reading: Reading, *, is_prompt: bool = False) -> Answer:
+    async def _place(self, context: CommandContext) -> tuple[Address, Scope]:
+        """Here; of what is planned in the shell, where the owner last wrote in person on a platform that is connected.
+        What was imported may have been said to somebody else."""
+        services = self._services
+        if context.is_shell and (connected := services.settings.platforms):
+            for session in await services.transcripts.recent(await services.people.scopes(LOCAL), LOOK_BACK):
+                address, scope = session.address, session.scope
+                is_direct = scope.key.startswith(f"account:{address.platform}:")
+                if address.platform in connected and is_direct and session.external_id is None:
+                    return address, scope
+        return context.inbound.address, LOCAL if context.is_shell else context.scope
+
+    def _doubt(self, reading: Reading) -> Answer:
         exact = self._appointments.exact(reading)
-        yes = Command(name="cron", arguments=f"add {exact}") if is_prompt else Command(name="remind", arguments=exact)
+        name, words = ("cron", f"add {exact}") if reading.is_prompt else ("remind", exact)
         doubt = texts.JOB_DOUBT.format(when=self._appointments.when(reading), text=escape(reading.text))
-        return Answer(text=doubt, confirm=yes)
+        return Answer(text=doubt, confirm=Command(name=name, arguments=words))
 
     async def ask(self, reading: Reading, context: ToolContext, origin: str | None) -> str:
         """Lets a reminder that was asked for in plain words wait for a yes; returns the question."""
@@ -76,10 +90,3 @@ class ReminderCommands:
         confirmations = Confirmations(self._services.actions, self._services.clock)
         await confirmations.ask(doubt.confirm, context.account, context.scope, address, origin or address.key)
         return doubt.text
-
-    async def _change(self, action: Action, rest: str, context: CommandContext) -> Answer:
-        if (number := number_in(rest)) is None:
-            raise Refused(f"Say which by its number: `/cron {action} 3`. `/cron` lists them.")
-        by = None if context.is_owner else context.account
-        job = await self._appointments.change(action, number, context.scopes, by)
-        return Answer(text=escape(self._appointments.changed(action, job)))

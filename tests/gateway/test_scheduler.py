@@ -139,7 +139,9 @@ async def test_paused_and_removed_ones_never_come(life: SchedulerHarness) -> Non
 async def test_one_that_is_moved_comes_at_its_new_time(life: SchedulerHarness) -> None:
     job = await life.add(due_at=NOON + timedelta(hours=1))
     async with life.listening() as cron:
-        moved = await life.appointments.change("run", job.id, frozenset((ANA,)))
+        await life.appointments.change("run", job.id, frozenset((ANA,)))
+        moved = await life.jobs.get(job.id)
+        assert moved is not None
         await cron.reload()
         (outbox_item,) = await life.woken()
         row = await life.settled(moved)
