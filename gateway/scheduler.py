@@ -63,7 +63,7 @@ class Scheduler:
         self._late_after_s = late_after_s
         self._on_wake = on_wake
         self._view = view
-        self._scheduler: AsyncIOScheduler | None = None
+        self._scheduler = AsyncIOScheduler(timezone=UTC, job_defaults={"misfire_grace_time": None, "coalesce": True})
         self._sink: Sink | None = None
         self._looking = asyncio.Lock()
         self._turns: set[asyncio.Task[None]] = set()
@@ -71,23 +71,18 @@ class Scheduler:
 
     async def open(self) -> None:
         """Starts the scheduler, which does nothing until `listen`."""
-        self._scheduler = AsyncIOScheduler(timezone=UTC, job_defaults={"misfire_grace_time": None, "coalesce": True})
         pulse = IntervalTrigger(seconds=self.pulse_s, timezone=UTC)
-        self._scheduler.add_job(self.reload, pulse, id="pulse")
-        self._scheduler.start(paused=True)
+        self._scheduler.add_job(self.reload, pulse, id="pulse", replace_existing=True)
+        self._scheduler.start()
 
     async def listen(self, sink: Sink, commands: Sequence[CommandSpec]) -> None:
         """Runs what is due until cancelled. Turns that have begun go on until they end or `close`."""
         self._sink = sink
         try:
             await self.reload()
-            if self._scheduler is not None:
-                self._scheduler.resume()
             await asyncio.Event().wait()
         finally:
             self._sink = None
-            if self._scheduler is not None:
-                self._scheduler.pause()
 
     async def close(self) -> None:
         """Ends the scheduler and gives up turns that still run; they are stored, and go on after the next start."""
@@ -95,9 +90,8 @@ class Scheduler:
             # Runs take a few writes only; cut short they would be done again.
             async with asyncio.timeout(CLOSING_S), self._looking:
                 pass
-        if self._scheduler is not None:
+        if self._scheduler.running:
             self._scheduler.shutdown(wait=False)
-            self._scheduler = None
             await asyncio.sleep(0)
         for turn in self._turns:
             turn.cancel()
@@ -124,7 +118,7 @@ class Scheduler:
                     ahead.append(now + AGAIN)
                 elif outcome is not None:
                     ahead.append(outcome)
-            if ahead and self._scheduler is not None:
+            if ahead:
                 # APScheduler looks at the machine's clock and we at ours: what counts is how long it is from now.
                 run_date = datetime.now(UTC) + (min(ahead) - self._clock.now())
                 trigger = DateTrigger(run_date, timezone=UTC)
@@ -170,9 +164,8 @@ class Scheduler:
     def _lateness(self, due_at: datetime, now: datetime) -> str:
         """``late by 2 hours``, or nothing when it is about in time."""
         late_s = (now - due_at).total_seconds()
-        if late_s <= self._late_after_s:
-            return ""
-        return f"late by {spell(late_s - late_s % 60 if late_s >= 60 else late_s)}"
+        rest_s = late_s % 60 if late_s >= 60 else 0
+        return f"late by {spell(late_s - rest_s)}" if late_s > self._late_after_s else ""
 
     async def target_reply(self, job_id: int) -> Reply:
         """The way to the target of a job. Raises DeliveryError when there is none (any more)."""

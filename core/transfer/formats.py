@@ -137,46 +137,52 @@ _FIELDS = frozenset(
     ("session", "parent", "title", "platform", "chat", "scope", "role", "sender", "text", "at", "id", "kind")
 )
 _ROLES = frozenset(get_args(Role))
+_SCOPE = re.compile(r"(?:account|room):[^:\0]+:[^\0]+", re.DOTALL)
 
 
 def parse_line(line: str | bytes, choices: Choices | None = None) -> TransferRecord:
     """Reads one line; raises ValueError with a reason for a person."""
-    said = _fields(line)
-    at = from_text(said["at"])
-    if at is None:
-        raise ValueError(f'"at" is not a moment in ISO 8601: {said["at"][:40]!r}')
-    shared = (said.get(key, "") for key in ("session", "parent", "title", "platform", "chat", "scope"))
-    conversation = _conversation(*shared, choices=choices or Choices())
-    text, message_id, sender = said.get("text", ""), said.get("id") or None, said.get("sender") or None
-    record = conversation.record(cast(Role, said["role"]), text, at, message_id, sender)
-    if isinstance(record, Skipped):
-        raise ValueError('"text" is missing or empty')
-    return replace(record, kind="quote") if said.get("kind") == "quote" else record
-
-
-def _fields(line: str | bytes) -> dict[str, str]:
-    said = {key: value for key, value in _object(line).items() if value is not None and key in _FIELDS}
+    try:
+        values = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"is not JSON ({error})") from None
+    if not isinstance(values, dict):
+        raise ValueError("is not a JSON object")
+    said = {key: value for key, value in values.items() if value is not None and key in _FIELDS}
     for key, value in said.items():
         if not isinstance(value, str):
             raise ValueError(f'"{key}" is not a string')
-    for key in ("session", "at"):
+    for key in ("session", "at", "text"):
         if not said.get(key):
-            raise ValueError(f'"{key}" is missing')
+            raise ValueError(f'"{key}" is missing or empty')
     if said.get("role") not in _ROLES:
         raise ValueError('"role" is not user, assistant or tool')
-    return said
+    at = from_text(said["at"])
+    shared = (said.get(key, "") for key in ("session", "parent", "title", "platform", "chat", "scope"))
+    conversation = _conversation(*shared, choices=choices or Choices())
+    message_id, sender = said.get("id") or None, said.get("sender") or None
+    record = conversation.record(cast(Role, said["role"]), said["text"], at, message_id, sender)
+    if isinstance(record, Skipped):
+        raise ValueError('"text" is empty' if at else f'"at" is not a moment in ISO 8601: {said["at"][:40]!r}')
+    return replace(record, kind="quote") if said.get("kind") == "quote" else record
 
 
 @lru_cache(maxsize=64)
 def _conversation(
     session: str, parent: str, title: str, platform: str, chat: str, scope: str, choices: Choices
 ) -> Conversation:
+    """`chat` as in `Address.key`, with its thread after a slash."""
+    if ":" in platform:
+        raise ValueError('"platform" cannot contain a colon')
+    if scope and not _SCOPE.fullmatch(scope):
+        raise ValueError('"scope" is neither account:platform:id nor room:platform:chat')
+    platform = platform or "terminal"
     return Conversation(
         name=session,
         parent=parent or None,
         title=title,
-        address=_address(platform or "terminal", chat, session),
-        choices=replace(choices, scope=_scope(scope)) if scope else choices,
+        address=Address.parse(f"{platform}:{chat}") if chat else Address(platform=platform, chat_id=session),
+        choices=replace(choices, scope=Scope(key=scope)) if scope else choices,
     )
 
 
@@ -197,31 +203,6 @@ def to_line(record: TransferRecord) -> str:
         "kind": None if record.kind == "chat" else record.kind,
     }
     return json.dumps({key: value for key, value in values.items() if value is not None}, ensure_ascii=False)
-
-
-def _object(line: str | bytes) -> dict[str, Any]:
-    try:
-        values = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"is not JSON ({error})") from None
-    if not isinstance(values, dict):
-        raise ValueError("is not a JSON object")
-    return values
-
-
-def _address(platform: str, chat: str, session: str) -> Address:
-    """`chat` as in `Address.key`, with its thread after a slash."""
-    if ":" in platform:
-        raise ValueError('"platform" cannot contain a colon')
-    return Address.parse(f"{platform}:{chat}") if chat else Address(platform=platform, chat_id=session)
-
-
-def _scope(key: str) -> Scope:
-    kind, _, rest = key.partition(":")
-    platform, _, number = rest.partition(":")
-    if kind not in ("account", "room") or not platform or not number or "\0" in key:
-        raise ValueError('"scope" is neither account:platform:id nor room:platform:chat')
-    return Scope(key=key)
 
 
 def json_events(stream: BinaryIO, title: str) -> Iterator[tuple[str, str, Any]]:

@@ -54,11 +54,13 @@ _TAKEN = (
 
 
 class Source:
-    """What is imported, from `Source.open`. `parts`: kind, path and title of each file."""
+    """What is imported, from `Source.open`: the files under `root` that are history. People know it as `title`."""
 
-    def __init__(self, parts: list[tuple[str, Path, str]], choices: Choices) -> None:
-        self._parts = parts
+    def __init__(self, root: Path, title: str, choices: Choices) -> None:
+        self._root = root
+        self._title = title
         self._choices = choices
+        self._parts = self._found()
 
     @classmethod
     @contextlib.contextmanager
@@ -67,35 +69,53 @@ class Source:
         title = title or str(path)
         with contextlib.ExitStack() as stack:
             with _readable(title):
-                folder = path
                 if path.is_file() and _head(path)[: len(_ZIPS[0])] in _ZIPS:
                     folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="mneme-import-")))
                     _unpack(path, folder, title)
-                if folder.is_dir():
-                    paths = sorted(one for one in folder.rglob("*") if one.is_file())
-                    parts = _found({one: f"{one.relative_to(folder).as_posix()} in {title}" for one in paths})
-                elif kind := _kind(path, title, is_alone=True):
-                    parts = [(kind, path, title)]
-                else:
-                    parts = []
-            if not parts:
-                raise HistoryError(f"{title} is nothing that can be imported. {_TAKEN}")
-            yield cls(parts, choices)
+                    path = folder
+                source = cls(path, title, choices)
+            yield source
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(kind for kind, _, _ in self._parts))
+        return tuple(dict.fromkeys(kind for kind, _ in self._parts))
+
+    @property
+    def files(self) -> list[str]:
+        """Where in a folder or an archive they lie; nothing for a file alone."""
+        return [path.relative_to(self._root).as_posix() for _, path in self._parts if path != self._root]
 
     def records(self) -> Iterator[TransferRecord | Skipped]:
         """Everything, file by file. Raises HistoryError at the place where a file is broken."""
-        for kind, path, title in self._parts:
+        for kind, path in self._parts:
+            title = self._shown(path)
             with _readable(title), path.open("rb") as stream:
                 yield from _READERS[kind](stream, title, self._choices)
 
     def notes(self) -> dict[str, list[str]]:
         """The notes beside it, by target ("memory", "user"); they are no records."""
-        stores = [path for kind, path, _ in self._parts if kind == "hermes"]
+        stores = [path for kind, path in self._parts if kind == "hermes"]
         return next((found for store in stores if (found := hermes.notes(store))), {})
+
+    def _shown(self, path: Path) -> str:
+        name = path.relative_to(self._root).as_posix()
+        return self._title if path == self._root else f"{name} in {self._title}"
+
+    def _found(self) -> list[tuple[str, Path]]:
+        """Kinds and paths of the files. Raises HistoryError where there are none, for a broken one only then."""
+        is_folder = self._root.is_dir()
+        paths = sorted(path for path in self._root.rglob("*") if path.is_file()) if is_folder else [self._root]
+        parts = [("discord", path) for path in paths if messengers.is_channel(path)]
+        troubles: list[HistoryError] = []
+        for path in () if parts else paths:
+            try:
+                if kind := _kind(path, self._shown(path), is_alone=not is_folder):
+                    parts.append((kind, path))
+            except HistoryError as error:
+                troubles.append(error)
+        if not parts:
+            raise next(iter(troubles), HistoryError(f"{self._title} is nothing that can be imported. {_TAKEN}"))
+        return parts
 
 
 @contextlib.contextmanager
@@ -130,24 +150,6 @@ def _unpack(path: Path, folder: Path, title: str) -> None:
     except (RuntimeError, NotImplementedError) as error:
         # What zipfile says of a password, and of a compression that it does not know.
         raise HistoryError(f"{name} cannot be unpacked here ({error}). Unpack it and import the folder.") from error
-
-
-def _found(titles: dict[Path, str]) -> list[tuple[str, Path, str]]:
-    """Those that can be imported. Raises HistoryError for a broken one only where nothing else is found."""
-    if channels := [path for path in titles if messengers.is_channel(path)]:
-        return [("discord", path, titles[path]) for path in channels]
-    parts: list[tuple[str, Path, str]] = []
-    broken: HistoryError | None = None
-    for path, title in titles.items():
-        try:
-            kind = _kind(path, title)
-        except HistoryError as error:
-            broken = broken or error
-        else:
-            parts += [(kind, path, title)] if kind else []
-    if broken is not None and not parts:
-        raise broken
-    return parts
 
 
 def _kind(path: Path, title: str, *, is_alone: bool = False) -> str | None:

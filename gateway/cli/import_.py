@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from core.transfer.source import Source
 
 STDIN = "-"
+SHOWN_FILES = 5
+"""Of a folder or an archive, how many are named."""
 
 
 def import_file(
@@ -87,6 +89,9 @@ def _show(report: ImportReport, source: Source, as_json: bool) -> None:
     known = f" ({report.known:,} {'was' if report.known == 1 else 'were'} known already)" if report.known else ""
     taken, sessions = texts.counted(report.taken, "message"), texts.counted(len(report.sessions), "session")
     say(f"This is a {' and a '.join(KINDS[kind] for kind in source.kinds)}.")
+    if source.files:
+        more = len(source.files) - SHOWN_FILES
+        say(f"Read: {', '.join(source.files[:SHOWN_FILES])}{f' and {more:,} more' if more > 0 else ''}.")
     say(f"Took in {taken}{known}; {sessions} in the file.")
     if report.skipped:
         say("\n".join(["Not taken:", *(f"  {number:,} {reason}" for reason, number in report.skipped.most_common())]))

@@ -105,6 +105,8 @@ def test_in_folders_and_archives_everything_that_is_history_is_found(tmp_path: P
     wanted = {"telegram:42", "chatgpt:c-1", "s1"}
     for path in (folder, zipped(tmp_path / "all.zip", folder)):
         assert {line.session for line in taken_from(path)[0]} == wanted
+        with Source.open(path, Choices()) as source:
+            assert source.files == ["chats/result.json", "conversations-000.json", "old.jsonl"]
 
 
 @pytest.mark.parametrize(

@@ -100,6 +100,7 @@ def test_an_archive_may_come_through_a_pipe(home: Path, tmp_path: Path) -> None:
     archive = zipped(tmp_path / "package.zip", discord_package(tmp_path / "package"))
     out = good(home, "import", "-", stdin=archive.read_bytes())
     assert "This is a Discord data package." in out
+    assert "Read: messages/c111111111111111111/messages.json, messages/c222222222222222222/messages.json." in out
     assert "Took in 4 messages; 2 sessions in the file." in out
 
 
