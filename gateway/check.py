@@ -16,7 +16,7 @@ from adapters.discord.adapter import check_discord
 from adapters.telegram.adapter import check_telegram
 from config.settings import ENVIRONMENT, Settings
 from core.errors import ConfigError, MnemeError, StoreError
-from core.memory.guarded_provider import ProviderThread, foreign
+from core.memory.manager import ProviderThread, foreign
 from core.store.sqlite import database as sqlite
 from core.store.sqlite.fact_index import FactIndex
 from gateway import texts

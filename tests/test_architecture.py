@@ -53,7 +53,7 @@ DOORS: Mapping[str, tuple[str, ...]] = {
 BROAD_CATCHES = (
     "gateway/router.py",
     "core/agent/tool_runner.py",
-    "core/memory/guarded_provider.py",
+    "core/memory/manager.py",
     "gateway/supervisor.py",
 )
 

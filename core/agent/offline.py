@@ -18,9 +18,9 @@ from uuid import uuid4
 from zoneinfo import ZoneInfo
 
 from core.guard.fence import OPENING
-from core.memory.manager import is_smalltalk
 from core.search.query import any_of
 from core.text.normalize import fold
+from core.text.terms import is_smalltalk
 from core.types import Completion, Json, Request, Usage
 
 MODEL = "offline"

@@ -9,10 +9,11 @@ import structlog
 
 from core.agent.prompt import Prompt
 from core.errors import ModelError, Refused
-from core.memory.manager import MemoryManager, last_turn
+from core.memory.manager import MemoryManager
 from core.ports import Clock, Model
 from core.store.mailbox import InboxEntry, OutboxItem
 from core.store.sessions import Conversations
+from core.store.sync import turns
 from core.types import (
     Address,
     EndReason,
@@ -261,7 +262,7 @@ class PostTurn:
         if rows and not session.title and not session.is_incognito:
             await self._title(session, rows, epoch)
         await self._memory.turn_over(session, rows)
-        asked = [row for row in last_turn(rows) if row.role == "user" and row.sender is not None]
+        asked = [row for turn in turns(rows)[-1:] for row in turn if row.role == "user" and row.sender is not None]
         if asked and asked[-1].sender is not None:
             context = ToolContext(
                 session=session,

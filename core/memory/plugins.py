@@ -20,7 +20,7 @@ from typing import Any, get_type_hints
 from pydantic import FiniteFloat, TypeAdapter, ValidationError
 
 from core.errors import ConfigError
-from core.memory.guarded_provider import foreign
+from core.memory.manager import foreign
 from core.memory.provider import MemoryProvider, Secret
 
 PACKAGE = Path(__file__).with_name("services")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import threading
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
 from functools import lru_cache
 
@@ -123,3 +123,39 @@ def _term(word: str) -> str:
         bare = "".join(character for character in decomposed if not unicodedata.combining(character))
         word = bare if bare.isascii() else unicodedata.normalize("NFKC", word)
     return stem(word)
+
+
+SMALLTALK_CHARS = 80
+"""A longer message is no small talk."""
+_DRAWN_OUT = re.compile(r"(.)\1{2,}")
+
+
+def is_smalltalk(text: str) -> bool:
+    """Whether it is only "ok", "thanks!", "👍" or the like (`data/smalltalk.toml`), or empty. A word that may also be a
+    name, or a question, is none: searching for nothing costs less than not searching."""
+    if len(text) > SMALLTALK_CHARS:
+        return False
+    folded = unicodedata.normalize("NFKC", text).casefold().replace("’", "'")
+    kept = "".join(sign if unicodedata.category(sign)[0] in "LMN" or sign == "'" else " " for sign in folded)
+    # What is left of an emoji is a mark without a letter.
+    said = " ".join(word.strip("'") for word in kept.split() if any(map(str.isalnum, word)))
+    known, phrases, fillers = _smalltalk()
+    rest = phrases.sub("", said).split()
+    return all(
+        word in known or _DRAWN_OUT.sub(r"\1", word) in known or fillers.fullmatch(word) is not None for word in rest
+    )
+
+
+@lru_cache(maxsize=1)
+def _smalltalk() -> tuple[frozenset[str], re.Pattern[str], re.Pattern[str]]:
+    """Small words, phrases, and what may stand for a word: laughter, or pieces of a script without spaces."""
+    data = language_data("smalltalk")
+    # Possessive: a long row of pieces that ends in something else is not tried in every cut.
+    pieces = rf"(?:{_any(data['pieces'].casefold().split())})++"
+    phrases = re.compile(rf"(?<!\S)(?:{_any(data['phrases'])})(?!\S)")
+    return frozenset(data["words"].casefold().split()), phrases, re.compile(rf"{data['laughter']}|{pieces}")
+
+
+def _any(texts: Iterable[str]) -> str:
+    """Longer ones first."""
+    return "|".join(sorted(map(re.escape, texts), key=len, reverse=True))

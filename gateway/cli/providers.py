@@ -73,7 +73,7 @@ def _sync(
             begins = period[0]
         queue = SyncQueue(services.database, services.clock, hooks={name: hooks_of(provider)})
         again = await queue.retry_dead(name)
-        sessions = await queue.backfill(begins)
+        sessions = await queue.catch_up(begins)
         more = f", and once more of what was given up ({texts.counted(again, 'message')})" if again else ""
         when = ", as it does now" if is_running(services.settings.home) else ": start it"
         tell(

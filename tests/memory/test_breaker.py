@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.memory.guarded_provider import FAILURES, LONGEST_REST, CircuitBreaker
+from core.memory.manager import FAILURES, LONGEST_REST, CircuitBreaker
 from tests.fixtures.clock import SteadyClock
 
 

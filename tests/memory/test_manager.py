@@ -13,7 +13,7 @@ import pytest
 
 from core.agent.tool_runner import ToolRunner
 from core.errors import ToolError
-from core.memory.guarded_provider import FAILURES
+from core.memory.manager import FAILURES
 from core.memory.provider import MemoryProvider
 from core.store.notes import NoteChange
 from core.types import Json, Message, Session, Tool, ToolContext
@@ -81,7 +81,7 @@ async def test_what_fails_is_tried_again_in_order(home: Path, service: MemorySer
 async def test_a_service_that_hangs_costs_a_turn_its_time_limit_until_the_breaker_opens(
     home: Path, service: MemoryService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("core.memory.guarded_provider.SEARCH_S", 0.15)
+    monkeypatch.setattr("core.memory.manager.SEARCH_S", 0.15)
     async with life(home, service, timeout_s=0.05) as one:
         service.mood = "hanging"
         for number in range(FAILURES):

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from core.memory.guarded_provider import ProviderThread
+from core.memory.manager import ProviderThread
 
 
 async def test_it_gives_what_came_of_it_and_raises_what_was_raised() -> None:

@@ -64,10 +64,10 @@ async def test_the_past_is_told_on_demand_and_once(home: Path, service: MemorySe
         await one.memory.start()
         await one.carried(1)
         assert asked(service) == ["lately"], "what was said before is told to nobody unasked"
-        assert await one.queue.backfill(EVER) == many
+        assert await one.queue.catch_up(EVER) == many
         await one.carried(1 + many)
         assert sorted(asked(service)) == sorted(["lately", *(f"long ago {number}" for number in range(many))])
-        assert await one.queue.backfill(EVER) == 0, "all of it is known"
+        assert await one.queue.catch_up(EVER) == 0, "all of it is known"
         assert (await one.queue.counts("jotter")).waiting == 0
     assert len(service.told) == len(service.held) == many + 1
 

@@ -11,7 +11,6 @@ import pytest
 from core.store.notes import NoteChange, Notes
 from core.store.sqlite.database import Database
 from core.store.sync import HOOKS, SyncQueue, SyncTask
-from core.types import Address
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.stored_history import ANA, StoredHistory
 
@@ -35,8 +34,6 @@ def test_a_key_says_everything_and_is_read_back() -> None:
     assert task.first_id == replace(task, turn="3.1f").first_id == 3
     assert replace(task, turn="3-9.1f").first_id == 3, "as earlier versions wrote it"
     assert SyncTask.parse(task.key) == task
-    assert task.address == Address(platform="memory", chat_id="jotter", thread_id="5")
-    assert Address.parse(task.address.key) == task.address
 
 
 @pytest.mark.parametrize("key", ["", "turn:telegram:1:message:2", "memory:a:1:2:prefetch", "memory:a:1:2"])

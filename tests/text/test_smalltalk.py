@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from core.memory.manager import is_smalltalk
+from core.text.terms import is_smalltalk
 
 SMALL = """
 ok|OK!|Okay, thanks a lot!!|thx|👍|👍🏽❤️|lol|danke|Vielen Dank!|¡Gracias!|merci beaucoup|да, спасибо|ありがとう
