@@ -142,6 +142,17 @@ _SCOPE = re.compile(r"(?:account|room):[^:\0]+:[^\0]+", re.DOTALL)
 
 def parse_line(line: str | bytes, choices: Choices | None = None) -> TransferRecord:
     """Reads one line; raises ValueError with a reason for a person."""
+    said = _fields(line)
+    shared = (said.get(key, "") for key in ("session", "parent", "title", "platform", "chat", "scope"))
+    conversation = _conversation(*shared, choices=choices or Choices())
+    at, message_id, sender = from_text(said["at"]), said.get("id") or None, said.get("sender") or None
+    record = conversation.record(cast(Role, said["role"]), said["text"], at, message_id, sender)
+    if isinstance(record, Skipped):
+        raise ValueError('"text" is empty' if at else f'"at" is not a moment in ISO 8601: {said["at"][:40]!r}')
+    return replace(record, kind="quote") if said.get("kind") == "quote" else record
+
+
+def _fields(line: str | bytes) -> dict[str, str]:
     try:
         values = json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -157,14 +168,7 @@ def parse_line(line: str | bytes, choices: Choices | None = None) -> TransferRec
             raise ValueError(f'"{key}" is missing or empty')
     if said.get("role") not in _ROLES:
         raise ValueError('"role" is not user, assistant or tool')
-    at = from_text(said["at"])
-    shared = (said.get(key, "") for key in ("session", "parent", "title", "platform", "chat", "scope"))
-    conversation = _conversation(*shared, choices=choices or Choices())
-    message_id, sender = said.get("id") or None, said.get("sender") or None
-    record = conversation.record(cast(Role, said["role"]), said["text"], at, message_id, sender)
-    if isinstance(record, Skipped):
-        raise ValueError('"text" is empty' if at else f'"at" is not a moment in ISO 8601: {said["at"][:40]!r}')
-    return replace(record, kind="quote") if said.get("kind") == "quote" else record
+    return said
 
 
 @lru_cache(maxsize=64)
