@@ -8,7 +8,6 @@ indexed or exported. The same rows give the same bytes, always: the provider's p
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -18,8 +17,9 @@ from config.settings import CacheLife
 from core.guard.fence import fence, neutralise, told
 from core.guard.fence import mark as account_mark
 from core.memory.manager import MemoryManager
+from core.memory.provider import is_remembered
 from core.notes.notebook import OwnerFiles
-from core.types import Account, Attachment, Json, Message, ToolContext
+from core.types import Account, Attachment, Json, Message, Session, Tool, ToolContext
 
 SOUL_CHARS = 20_000
 AGENTS_CHARS = 20_000
@@ -72,9 +72,6 @@ class Prompt:
         return "\n\n".join(section for section in sections if section)
 
 
-_TOKEN = re.compile(r"^- (\S+) ", re.MULTILINE)
-
-
 class UserMessages:
     """Makes the sent form of user rows, with at most `budget_chars` of memory a turn. `zone`: IANA name."""
 
@@ -103,12 +100,12 @@ class UserMessages:
         ]
 
     def _chosen(self, lines: Sequence[str], earlier: Sequence[Message]) -> str:
-        known = {token for row in earlier for block in (row.sent or ())[2:] for token in _TOKEN.findall(block["text"])}
+        known = "".join(block["text"] for row in earlier for block in (row.sent or ())[2:]) if lines else ""
         chosen: list[str] = []
         left = self._budget_chars
         for line in lines:
             line = "- " + neutralise(" ".join(line.split()))
-            if line.split(" ", 2)[1] not in known and len(line) <= left:
+            if f"\n- {line.split(' ', 2)[1]} " not in known and len(line) <= left:
                 left -= len(line)
                 chosen.append(line)
         return "\n".join(chosen)
@@ -139,6 +136,22 @@ def _block(text: str) -> Json:
 
 def _one_line(text: str) -> str:
     return neutralise(" ".join(text.replace("[", "(").replace("]", ")").split()))[:80]
+
+
+def described(tools: Iterable[Tool], session: Session) -> tuple[Json, ...]:
+    """The tool definitions of a session. They stand first in the cached prefix, so they stay the same with it."""
+    return tuple(
+        {"name": tool.name, "description": tool.description, "input_schema": dict(tool.schema)}
+        for tool in tools
+        if serves(tool, session)
+    )
+
+
+def serves(tool: Tool, session: Session) -> bool:
+    """An incognito session has no tool that keeps or tells anything, a scheduled one none of an outside service."""
+    if session.is_incognito:
+        return tool.is_reading
+    return not tool.is_outside or is_remembered(session)
 
 
 INTERRUPTED = "The tool was interrupted and gave no result."

@@ -9,9 +9,10 @@ from dataclasses import replace
 
 import structlog
 
+from core.agent.prompt import serves
 from core.errors import Refused, ToolError
 from core.memory.provider import is_remembered
-from core.types import Json, Message, Session, Tool, ToolContext
+from core.types import Json, Message, Tool, ToolContext
 
 RESULT_CHARS = 30_000  # one tool must not fill the model's window
 RAN = "It was done. What it gave is not kept, since something was forgotten meanwhile. Do not do the same again."
@@ -21,32 +22,24 @@ class ToolRunner:
     """All tools; `timeout_s` is the limit of a call, unless its tool asks for more."""
 
     def __init__(self, tools: Sequence[Tool], timeout_s: float) -> None:
-        self._tools = {tool.name: tool for tool in tools}
-        if len(self._tools) != len(tools):
+        self.tools = {tool.name: tool for tool in tools}
+        if len(self.tools) != len(tools):
             raise ValueError("two tools have the same name")
         self._timeout_s = timeout_s
         self._log = structlog.get_logger("tools")
-
-    def described(self, session: Session) -> tuple[Json, ...]:
-        """The tool definitions of a session. They stand first in the cached prefix, so they stay the same with it."""
-        return tuple(
-            {"name": tool.name, "description": tool.description, "input_schema": dict(tool.schema)}
-            for tool in self._tools.values()
-            if _serves(tool, session)
-        )
 
     def shadow(self, calls: Sequence[Json]) -> str | None:
         """Names and arguments of calls in searchable form, without tools that only quote what is stored."""
         lines = [
             f"{call['name']} {json.dumps(call.get('input', {}), ensure_ascii=False)}"
             for call in calls
-            if (tool := self._tools.get(call["name"])) is None or not tool.is_quote
+            if (tool := self.tools.get(call["name"])) is None or not tool.is_quote
         ]
         return "\n".join(lines) or None
 
     def is_reading(self, calls: Sequence[Json]) -> bool:
         """Whether all of these calls only read, so that they may be repeated."""
-        tools = [self._tools.get(call["name"]) for call in calls]
+        tools = [self.tools.get(call["name"]) for call in calls]
         return all(tool is not None and tool.is_reading for tool in tools)
 
     async def run(self, calls: Sequence[Json], context: ToolContext) -> list[Message]:
@@ -60,16 +53,16 @@ class ToolRunner:
         bare: list[Message] = []
         for row in rows:
             (block,) = row.blocks or ({},)
-            tool = self._tools.get(row.tool_name or "")
+            tool = self.tools.get(row.tool_name or "")
             if tool is not None and not tool.is_reading and not block.get("is_error"):
                 bare.append(replace(row, text=RAN, blocks=({**block, "content": RAN},), kind="quote"))
         return bare
 
     async def _call(self, call: Json, context: ToolContext) -> Message:
-        tool = self._tools.get(call["name"])
+        tool = self.tools.get(call["name"])
         is_error = True
         if tool is None:
-            known = [name for name, one in self._tools.items() if _serves(one, context.session)]
+            known = [name for name, one in self.tools.items() if serves(one, context.session)]
             result = f"There is no tool {call['name']}; there are {', '.join(known)}."
         elif not is_remembered(context.session) and tool.is_outside:
             result = f"{tool.name} asks a service outside, which is not done here. Go on without it."
@@ -109,10 +102,3 @@ class ToolRunner:
             kind="quote" if tool is not None and tool.is_quote else "chat",
             tool_name=call["name"],
         )
-
-
-def _serves(tool: Tool, session: Session) -> bool:
-    """An incognito session has no tool that keeps or tells anything, a scheduled one none of an outside service."""
-    if session.is_incognito:
-        return tool.is_reading
-    return not tool.is_outside or is_remembered(session)

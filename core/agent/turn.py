@@ -12,7 +12,7 @@ from typing import Any
 
 from config.settings import ModelOptions
 from core.agent.offline import MODEL as OFFLINE
-from core.agent.prompt import UserMessages, conversation, mark, marked, with_attachments
+from core.agent.prompt import UserMessages, conversation, described, mark, marked, with_attachments
 from core.agent.sessions import SessionTracker, Turn, window_of
 from core.agent.tool_runner import ToolRunner
 from core.errors import MnemeError, ModelError, StaleReadError
@@ -258,7 +258,7 @@ class Agent:
         request = Request(
             system=({"type": "text", "text": session.system_prompt, "cache_control": mark(self._options.cache)},),
             messages=marked(conversation(running.rows), self._options.cache),
-            tools=self._tool_runner.described(session),
+            tools=described(self._tool_runner.tools.values(), session),
             model=session.model,
             max_tokens=self._options.max_tokens,
             payer=Payer(scope=session.scope) if session.is_incognito else Payer(session_id=session.id),
@@ -309,7 +309,7 @@ class Agent:
             session_id=session.id,
             created_at=self._clock.now(),
             tool_name=", ".join(dict.fromkeys(str(call["name"]) for call in calls)) or None,
-            tools=self._tool_runner.shadow(calls),
+            tools=self._tool_runner.shadow(calls) if calls else None,
             usage=completion.usage,
         )
 

@@ -8,7 +8,6 @@ accepted as input by a strict one. Knows nothing of sessions, tools or people.
 from __future__ import annotations
 
 import asyncio
-import json
 import math
 import re
 import tomllib
@@ -24,7 +23,7 @@ from urllib.parse import urlsplit
 import anthropic
 import httpx2
 import structlog
-from pydantic_core import from_json
+from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from core.errors import ModelError
 from core.ports import Clock
@@ -168,7 +167,7 @@ class Claude:
         return await self._client.post(
             "/v1/messages",
             cast_to=object,
-            content=json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode(errors="replace"),
+            content=_encoded(body),
             options={"timeout": anthropic.Timeout(silence_s, connect=min(CONNECT_S, silence_s))},
             stream=True,
             stream_cls=anthropic.AsyncStream[object],
@@ -199,6 +198,14 @@ class Claude:
             if headers.get("x-should-retry") in ("true", "false"):
                 failure.is_retryable = headers["x-should-retry"] == "true"
         return failure
+
+
+def _encoded(body: Json) -> bytes:
+    """As json.dumps would, in a fifth of the time."""
+    try:
+        return to_json(body)
+    except PydanticSerializationError:  # half a character
+        return to_json(sound(body))
 
 
 def _words(error: anthropic.APIStatusError) -> str:

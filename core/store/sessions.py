@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import lru_cache
 from itertools import count
 from typing import Any
 
@@ -67,7 +68,6 @@ UPDATE sessions SET root_id = COALESCE((SELECT root_id FROM sessions WHERE id = 
 """
 END = "UPDATE sessions SET ended_at = :at, end_reason = :reason WHERE id = :id AND ended_at IS NULL"
 END_OPEN = "UPDATE sessions SET ended_at = :at, end_reason = :reason WHERE address_id = :address AND ended_at IS NULL"
-REOPEN = "UPDATE sessions SET ended_at = NULL, end_reason = NULL WHERE id = :id"
 SET_PROMPT = "UPDATE sessions SET system_prompt = :prompt, sight = :sight WHERE id = :id AND system_prompt = ''"
 COUNT_MESSAGE = """
 UPDATE sessions SET messages = messages + :messages, started_at = MIN(started_at, :at), last_at = MAX(last_at, :at)
@@ -92,14 +92,13 @@ ORDER BY CASE sessions.end_reason WHEN 'import' THEN messages.created_at END, me
 """
 """Older parts may have been imported later."""
 
-_INSERT_MESSAGE = """
+INSERT_MESSAGE = """
 INSERT INTO messages (session_id, address_id, role, kind, text, blocks, sent, tools, tool_name, external_id,
     sender_id, sender_name, sender_is_nobody, origin, created_at, usage)
 VALUES (:session_id, :address_id, :role, :kind, :text, :blocks, :sent, :tools, :tool_name, :external_id,
     :sender_id, :sender_name, :sender_is_nobody, :origin, :created_at, :usage)
+ON CONFLICT (address_id, external_id) WHERE external_id IS NOT NULL DO NOTHING
 """
-
-_INSERT_IF_NEW = f"{_INSERT_MESSAGE} ON CONFLICT (address_id, external_id) WHERE external_id IS NOT NULL DO NOTHING"
 _KNOWN = f"""
 SELECT {MESSAGE_COLUMNS}, messages.sent FROM messages WHERE address_id = :address_id AND external_id = :external_id
 """
@@ -131,39 +130,161 @@ WHERE first.id = :session_id AND COALESCE(first.root_id, first.id) = first.id AN
 """
 """Deletes the title made of the first words of a conversation from all its parts, not one given by hand or imported."""
 
+_MARK = "INSERT INTO veils (address_id, at) VALUES (:address, :now) ON CONFLICT (address_id) DO NOTHING"
+_UNMARK = """
+DELETE FROM veils WHERE address_id = (
+    SELECT id FROM addresses WHERE platform = :platform AND chat_id = :chat_id AND thread_id = :thread_id
+)
+"""
+_EMPTY_INBOX = """
+UPDATE inbox SET inbound = json_set(
+    inbound, '$.text', '', '$.command', NULL, '$.attachments', json('[]'), '$.reply_to', NULL
+) WHERE address_id = :address
+"""
+_MARKED = """
+SELECT platform, chat_id, thread_id FROM veils JOIN addresses ON addresses.id = veils.address_id
+ORDER BY veils.at, addresses.id
+"""
+_WAITING = "SELECT id FROM inbox WHERE address_id IN (SELECT address_id FROM veils)"
+
+CACHED_MESSAGES = 2_000
+"""Most that are kept as they were read, of all histories together."""
+
+
+@dataclass(slots=True)
+class IncognitoConversation:
+    """What is held of one conversation; `session` is None until the first message."""
+
+    session: Session | None = None
+    rows: list[Message] = field(default_factory=list)
+
+    def find(self, external_id: str | None) -> Message | None:
+        return next((row for row in self.rows if external_id is not None and row.external_id == external_id), None)
+
+    def change(self, **values: Any) -> None:
+        if self.session is not None:
+            self.session = replace(self.session, **values)
+
+    def history(self, scopes: frozenset[Scope]) -> list[Message]:
+        is_seen = self.session is not None and self.session.scope in scopes
+        return [row for row in self.rows if is_seen and row.kind in ("chat", "quote")]
+
+    def amend(self, known: Message, text: str | None) -> None:
+        if text is None:
+            self.rows.remove(known)
+        elif known.kind == "chat":
+            self.rows[self.rows.index(known)] = replace(known, text=text, blocks=None, sent=None)
+
+
+class IncognitoRegistry:
+    """The conversations that are incognito in this process; the two addresses of a chat that has moved share one."""
+
+    def __init__(self) -> None:
+        self.conversations: dict[Address, IncognitoConversation] = {}
+        self._ids = count(-(2**62))  # in order, and nobody's in state.db
+
+    def has(self, address: Address) -> bool:
+        return address in self.conversations
+
+    def is_named(self, platform: str, raw: str) -> bool:
+        """Whether what a platform sent, as JSON, holds the number of an incognito chat or thread."""
+        numbers = {*re.findall(r"-?\d+", raw)}
+        held = (one for one in self.conversations if one.platform == platform)
+        return any(one.chat_id in numbers or one.thread_id in numbers for one in held)
+
+    def of(self, session_id: int) -> IncognitoConversation | None:
+        held = self.conversations.values()
+        return next((one for one in held if one.session and one.session.id == session_id), None)
+
+    def move(self, platform: str, old_chat_id: str, new_chat_id: str) -> None:
+        for address, held in list(self.conversations.items()):
+            if (address.platform, address.chat_id) == (platform, old_chat_id):
+                self.conversations.setdefault(replace(address, chat_id=new_chat_id), held)
+
+    def open(self, held: IncognitoConversation, session: Session) -> Session:
+        """Opens `session` in place of the one before it, of which only the messages that are carried over stay."""
+        is_child = session.parent_id is not None and held.session and session.parent_id == held.session.id
+        first = session.opens_at if is_child and session.opens_at is not None else 0
+        held.rows = [replace(row, sent=None) for row in held.rows if row.id >= first]
+        held.session = replace(session, id=next(self._ids), is_incognito=True)
+        return held.session
+
+    def append(self, message: Message) -> Message:
+        held = self.of(message.session_id)
+        if held is not None and (known := held.find(message.external_id)):
+            return known
+        stored = replace(message, id=next(self._ids))
+        if held is not None and held.session is not None:
+            # It has not ended meanwhile.
+            held.rows.append(stored)
+            held.change(messages=held.session.messages + (stored.kind == "chat"), last_at=stored.created_at)
+        return stored
+
+    def set_sent(self, forms: Mapping[int, tuple[Json, ...]]) -> None:
+        for held in self.conversations.values() if forms else ():
+            held.rows = [replace(row, sent=forms[row.id]) if row.id in forms else row for row in held.rows]
+
+    def invalidate(self) -> None:
+        """Drops prompts, sent forms of questions and results of tools, which may repeat what was erased."""
+        for held in self.conversations.values():
+            held.change(system_prompt="")
+            held.rows = [replace(row, sent=None) for row in held.rows if row.role != "tool"]
+
 
 class Conversations:
-    """Sessions and their messages in state.db."""
+    """Sessions and their messages: in memory where `incognito` has the address, else in state.db."""
 
-    def __init__(self, database: Database, clock: Clock) -> None:
+    def __init__(self, database: Database, clock: Clock, incognito: IncognitoRegistry | None = None) -> None:
         self._database = database
         self._clock = clock
+        self._incognito = incognito or IncognitoRegistry()
+        self._message_of = lru_cache(CACHED_MESSAGES)(message_of)
+        """Every turn reads the whole history, of which nearly all is as it was."""
+
+    def invalidate(self) -> None:
+        """Drops what may repeat what was erased."""
+        self._message_of.cache_clear()
+        self._incognito.invalidate()
 
     async def current(self, address: Address) -> Session | None:
+        if held := self._incognito.conversations.get(address):
+            return held.session
         return await self._database.read(lambda connection: _open(connection, address))
 
     async def opened(self, address: Address, scopes: frozenset[Scope]) -> tuple[Session, list[Message]] | None:
         """The open session of the address with its `history`."""
+        if held := self._incognito.conversations.get(address):
+            return (held.session, held.history(scopes)) if held.session else None
 
         def work(connection: Connection) -> tuple[Session, list[Message]] | None:
             session = _open(connection, address)
-            return (session, _history(connection, session, scopes)) if session else None
+            return (session, self._history(connection, session, scopes)) if session else None
 
-        return await self._database.read(work)
+        return await self._database.glance(work)
 
     async def ensure(self, session: Session) -> Session:
         """The open session of the address; `session`, created, when there is none."""
+        if held := self._incognito.conversations.get(session.address):
+            return held.session or self._incognito.open(held, session)
         return await self._database.write(
             lambda connection: _open(connection, session.address) or create(connection, session)
         )
 
     async def create(self, session: Session, ending: EndReason = "new", epoch: ErasureEpoch | None = None) -> Session:
-        """See the function `create`."""
+        """See the function `create`. An incognito one replaces the one before it."""
+        if held := self._incognito.conversations.get(session.address):
+            return self._incognito.open(held, session)
         return await self._database.write(lambda connection: create(connection, session, ending), epoch)
 
     async def end(self, session_id: int, reason: EndReason, at: datetime) -> None:
-        """Ends a session; one that has ended keeps its reason."""
-        await self._database.execute(END, {"id": session_id, "reason": reason, "at": at})
+        """Ends a session; one that has ended keeps its reason. An incognito one is gone with it, and what comes next
+        there is written down again."""
+        if session_id >= 0:
+            await self._database.execute(END, {"id": session_id, "reason": reason, "at": at})
+        elif held := self._incognito.of(session_id):
+            for address in [address for address, one in self._incognito.conversations.items() if one is held]:
+                del self._incognito.conversations[address]
+                await self.unmark(address)
 
     async def reopen(self, session_id: int, at: datetime) -> Session:
         """Continues an ended session at its address, with its stored prompt; the one open there ends (`resumed`).
@@ -174,7 +295,9 @@ class Conversations:
             if session.ended_at is None:
                 return session
             _end_open(connection, session.address, "resumed", at)
-            connection.execute(REOPEN, {"id": session_id})
+            connection.execute(
+                "UPDATE sessions SET ended_at = NULL, end_reason = NULL WHERE id = :id", {"id": session_id}
+            )
             return _load(connection, session_id)
 
         return await self._database.write(work)
@@ -199,11 +322,18 @@ class Conversations:
         epoch: ErasureEpoch | None = None,
     ) -> list[Message]:
         """Appends messages, closes inbox entries, fills the outbox item (holds it, where it has no answer yet) sets the
-        `sent` blocks of earlier messages by id and logs `calls` of the model, all in one transaction.
+        `sent` blocks of earlier messages by id and logs `calls` of the model, all in one transaction. Incognito words
+        never fill an outbox item: they leave through the reply at hand or not at all.
 
         Returns the messages in the form in which they are read back; one whose (address, external id) is known, also
         from an earlier session, as it stands. Raises StoreError for an unknown session; nothing is kept then.
         """
+        if min((message.session_id for message in messages), default=0) < 0 or any(id_ < 0 for id_, _ in sent):
+            if closing or calls:
+                # First: an answer that is refused, since it may have been made of what was forgotten, is not held.
+                await self.append((), closing, calls=calls, epoch=epoch)
+            self._incognito.set_sent(dict(sent))
+            return [self._incognito.append(message) for message in messages]
         now = self._clock.now()
 
         def work(connection: Connection) -> list[Message]:
@@ -224,7 +354,10 @@ class Conversations:
     async def history(self, session: Session, scopes: frozenset[Scope]) -> list[Message]:
         """What the model may see (kinds chat and quote), oldest first, of the session and its parents from `opens_at`
         on, as far as they are of these scopes. Where a parent could see more, what memory added to it is left out."""
-        return await self._database.read(lambda connection: _history(connection, session, scopes))
+        if session.id < 0:
+            held = self._incognito.of(session.id)
+            return held.history(scopes) if held else []
+        return await self._database.read(lambda connection: self._history(connection, session, scopes))
 
     async def keep_prompt(
         self,
@@ -235,6 +368,10 @@ class Conversations:
     ) -> Session:
         """Stores the system prompt of a session that has none, with the scopes it was written from; returns the session
         as it stands."""
+        if (held := self._incognito.of(session_id)) and held.session:
+            if not held.session.system_prompt:
+                held.change(system_prompt=prompt, sight=sight)
+            return held.session
         values = {"id": session_id, "prompt": prompt, "sight": scope_parameter(sight)}
 
         def work(connection: Connection) -> Session:
@@ -252,6 +389,12 @@ class Conversations:
         may be a secret.
         """
         now = self._clock.now()
+        held = self._incognito.conversations.get(address)
+        known = held.find(external_id) if held else None
+        if held is not None and known is not None:
+            held.amend(known, text)
+            if text is not None:
+                return known.id
 
         def work(connection: Connection) -> int | None:
             message_id = amend_message(connection, address, external_id, text)
@@ -259,7 +402,45 @@ class Conversations:
                 withdraw(connection, address, external_id, now)
             return message_id
 
-        return await write_text(self._database, work)
+        message_id = await write_text(self._database, work)
+        return message_id if known is None else known.id
+
+    async def begin_incognito(self, address: Address) -> None:
+        """Until the session at the address ends; takes the words out of the inbox entries that wait there."""
+        now = self._clock.now()
+
+        def work(connection: Connection) -> None:
+            values = {"address": rows.ensure_address(connection, address), "now": now}
+            connection.execute(_MARK, values)
+            if connection.execute(_EMPTY_INBOX, values).rowcount:
+                want_checkpoint(connection)
+
+        # First the mark: should the process end in between, a conversation that never began is reported as lost.
+        await self._database.write(work)
+        self._incognito.conversations.setdefault(address, IncognitoConversation())
+
+    async def left_over(self) -> Sequence[Address]:
+        """The addresses that the process before this one held incognito; closes what waited there without words."""
+        now = self._clock.now()
+
+        def work(connection: Connection) -> Sequence[Address]:
+            close_entries(connection, [row["id"] for row in connection.execute(_WAITING).fetchall()], now)
+            return [rows.address_of(row) for row in connection.execute(_MARKED)]
+
+        return await self._database.write(work)
+
+    async def unmark(self, address: Address) -> None:
+        await self._database.execute(_UNMARK, rows.place(address))
+
+    def _history(self, connection: Connection, session: Session, scopes: frozenset[Scope]) -> list[Message]:
+        keys = {scope.key for scope in scopes}
+        messages = []
+        for *row, sight in connection.execute(HISTORY, {"session": session.id, "scopes": scope_parameter(scopes)}):
+            message = self._message_of(tuple(row))
+            if message.sent is not None and sight is not None and not keys.issuperset(json.loads(sight)):
+                message = replace(message, sent=message.sent[:2])
+            messages.append(message)
+        return messages
 
 
 class Transcripts:
@@ -291,19 +472,6 @@ def _visible_values(session_id: int, scopes: frozenset[Scope]) -> dict[str, obje
 def _open(connection: Connection, address: Address) -> Session | None:
     row = connection.execute(OPEN_SESSION, rows.place(address)).fetchone()
     return None if row is None else rows.session_of(row)
-
-
-def _history(connection: Connection, session: Session, scopes: frozenset[Scope]) -> list[Message]:
-    keys = {scope.key for scope in scopes}
-    found = connection.execute(HISTORY, {"session": session.id, "scopes": scope_parameter(scopes)})
-    return [_seen(row, keys) for row in found]
-
-
-def _seen(row: Row, keys: set[str]) -> Message:
-    message = message_of(row)
-    if message.sent is None or row["sight"] is None or keys.issuperset(json.loads(row["sight"])):
-        return message
-    return replace(message, sent=message.sent[:2])
 
 
 def create(connection: Connection, session: Session, ending: EndReason = "new") -> Session:
@@ -355,7 +523,7 @@ def insert_message(connection: Connection, message: Message, address_id: int) ->
     new. `blocks` and `sent` are stored only where they differ from the plain message."""
     values = _message_values(message, address_id)
     # RETURNING would make a table for its one row, a fifth of the work.
-    inserted = connection.execute(_INSERT_IF_NEW, values)
+    inserted = connection.execute(INSERT_MESSAGE, values)
     if inserted.rowcount:
         values["id"] = inserted.lastrowid
         return message_of(values[name] for name in (*rows.MESSAGE_FIELDS, "sent")), True
@@ -429,207 +597,3 @@ async def find_original(
     values = {**place(address), "external_id": rows.clean(external_id), "scopes": scope_parameter(scopes)}
     row = await database.fetch_one(_VISIBLE_BY_EXTERNAL_ID, values)
     return None if row is None else message_of(row)
-
-
-@dataclass(slots=True)
-class IncognitoConversation:
-    """What is held of one conversation; `session` is None until the first message."""
-
-    session: Session | None = None
-    rows: list[Message] = field(default_factory=list)
-
-    def find(self, external_id: str | None) -> Message | None:
-        return next((row for row in self.rows if external_id is not None and row.external_id == external_id), None)
-
-    def change(self, **values: Any) -> None:
-        if self.session is not None:
-            self.session = replace(self.session, **values)
-
-
-class IncognitoRegistry:
-    """The conversations that are incognito in this process; the two addresses of a chat that has moved share one."""
-
-    def __init__(self) -> None:
-        self.conversations: dict[Address, IncognitoConversation] = {}
-
-    def has(self, address: Address) -> bool:
-        return address in self.conversations
-
-    def is_named(self, platform: str, raw: str) -> bool:
-        """Whether what a platform sent, as JSON, holds the number of an incognito chat or thread."""
-        numbers = {*re.findall(r"-?\d+", raw)}
-        held = (one for one in self.conversations if one.platform == platform)
-        return any(one.chat_id in numbers or one.thread_id in numbers for one in held)
-
-    def move(self, platform: str, old_chat_id: str, new_chat_id: str) -> None:
-        for address, held in list(self.conversations.items()):
-            if (address.platform, address.chat_id) == (platform, old_chat_id):
-                self.conversations.setdefault(replace(address, chat_id=new_chat_id), held)
-
-
-_MARK = "INSERT INTO veils (address_id, at) VALUES (:address, :now) ON CONFLICT (address_id) DO NOTHING"
-_UNMARK = """
-DELETE FROM veils WHERE address_id = (
-    SELECT id FROM addresses WHERE platform = :platform AND chat_id = :chat_id AND thread_id = :thread_id
-)
-"""
-_EMPTY_INBOX = """
-UPDATE inbox SET inbound = json_set(
-    inbound, '$.text', '', '$.command', NULL, '$.attachments', json('[]'), '$.reply_to', NULL
-) WHERE address_id = :address
-"""
-_MARKED = """
-SELECT platform, chat_id, thread_id FROM veils JOIN addresses ON addresses.id = veils.address_id
-ORDER BY veils.at, addresses.id
-"""
-_WAITING = "SELECT id FROM inbox WHERE address_id IN (SELECT address_id FROM veils)"
-
-
-class IncognitoConversations(Conversations):
-    """Conversations in state.db, and in memory where `registry` has the address."""
-
-    def __init__(self, database: Database, clock: Clock, registry: IncognitoRegistry) -> None:
-        super().__init__(database, clock)
-        self._registry = registry
-        self._ids = count(-(2**62))  # in order, and nobody's in state.db
-
-    async def begin(self, address: Address) -> None:
-        """Until the session at the address ends; takes the words out of the inbox entries that wait there."""
-        now = rows.timestamp(self._clock.now())
-
-        def work(connection: Connection) -> None:
-            values = {"address": rows.ensure_address(connection, address), "now": now}
-            connection.execute(_MARK, values)
-            if connection.execute(_EMPTY_INBOX, values).rowcount:
-                want_checkpoint(connection)
-
-        # First the mark: should the process end in between, a conversation that never began is reported as lost.
-        await self._database.write(work)
-        self._registry.conversations.setdefault(address, IncognitoConversation())
-
-    async def left_over(self) -> Sequence[Address]:
-        """The addresses that the process before this one held incognito; closes what waited there without words."""
-        now = self._clock.now()
-
-        def work(connection: Connection) -> Sequence[Address]:
-            close_entries(connection, [row["id"] for row in connection.execute(_WAITING).fetchall()], now)
-            return [rows.address_of(row) for row in connection.execute(_MARKED)]
-
-        return await self._database.write(work)
-
-    async def unmark(self, address: Address) -> None:
-        await self._database.execute(_UNMARK, rows.place(address))
-
-    async def current(self, address: Address) -> Session | None:
-        held = self._registry.conversations.get(address)
-        return held.session if held else await super().current(address)
-
-    async def opened(self, address: Address, scopes: frozenset[Scope]) -> tuple[Session, list[Message]] | None:
-        held = self._registry.conversations.get(address)
-        if held is None:
-            return await super().opened(address, scopes)
-        return (held.session, await self.history(held.session, scopes)) if held.session else None
-
-    async def ensure(self, session: Session) -> Session:
-        held = self._registry.conversations.get(session.address)
-        if held is None:
-            return await super().ensure(session)
-        return held.session or self._made(held, session)
-
-    async def create(self, session: Session, ending: EndReason = "new", epoch: ErasureEpoch | None = None) -> Session:
-        """Opens a session. An incognito one replaces the one before it and keeps only the messages it carries over."""
-        held = self._registry.conversations.get(session.address)
-        return self._made(held, session) if held else await super().create(session, ending, epoch)
-
-    async def end(self, session_id: int, reason: EndReason, at: datetime) -> None:
-        """Ends a session. An incognito one is gone with it, and what comes next there is written down again."""
-        if session_id >= 0:
-            await super().end(session_id, reason, at)
-        elif held := self._of(session_id):
-            for address in [address for address, one in self._registry.conversations.items() if one is held]:
-                del self._registry.conversations[address]
-                await self.unmark(address)
-
-    async def append(
-        self,
-        messages: Sequence[Message],
-        closing: Sequence[int] = (),
-        outbox_item: OutboxItem | None = None,
-        *,
-        sent: Sequence[tuple[int, tuple[Json, ...]]] = (),
-        calls: Sequence[ModelCall] = (),
-        epoch: ErasureEpoch | None = None,
-    ) -> list[Message]:
-        """Incognito words never fill an outbox item: they leave through the reply at hand or not at all."""
-        forms = dict(sent)
-        if min((*forms, *(message.session_id for message in messages)), default=0) >= 0:
-            return await super().append(messages, closing, outbox_item, sent=sent, calls=calls, epoch=epoch)
-        if closing or calls:
-            # First: an answer that is refused, since it may have been made of what was forgotten, is not held either.
-            await super().append((), closing, calls=calls, epoch=epoch)
-        for held in self._registry.conversations.values() if forms else ():
-            held.rows = [replace(row, sent=forms[row.id]) if row.id in forms else row for row in held.rows]
-        return [self._stored(message) for message in messages]
-
-    async def history(self, session: Session, scopes: frozenset[Scope]) -> list[Message]:
-        if session.id >= 0:
-            return await super().history(session, scopes)
-        held = self._of(session.id)
-        if held is None or session.scope not in scopes:
-            return []
-        return [row for row in held.rows if row.kind in ("chat", "quote")]
-
-    async def keep_prompt(
-        self,
-        session_id: int,
-        prompt: str,
-        sight: frozenset[Scope] = frozenset(),
-        epoch: ErasureEpoch | None = None,
-    ) -> Session:
-        held = self._of(session_id)
-        if held is None or held.session is None:
-            return await super().keep_prompt(session_id, prompt, sight, epoch)
-        if not held.session.system_prompt:
-            held.change(system_prompt=prompt, sight=sight)
-        return held.session
-
-    async def amend(self, address: Address, external_id: str, text: str | None) -> int | None:
-        held = self._registry.conversations.get(address)
-        known = held.find(external_id) if held else None
-        if held is None or known is None:
-            return await super().amend(address, external_id, text)
-        if text is None:
-            held.rows.remove(known)
-            await super().amend(address, external_id, None)
-        elif known.kind == "chat":
-            held.rows[held.rows.index(known)] = replace(known, text=text, blocks=None, sent=None)
-        return known.id
-
-    def invalidate(self) -> None:
-        """Drops prompts, sent forms of questions and results of tools, which may repeat what was erased."""
-        for held in self._registry.conversations.values():
-            held.change(system_prompt="")
-            held.rows = [replace(row, sent=None) for row in held.rows if row.role != "tool"]
-
-    def _of(self, session_id: int) -> IncognitoConversation | None:
-        held = self._registry.conversations.values()
-        return next((one for one in held if one.session and one.session.id == session_id), None)
-
-    def _made(self, held: IncognitoConversation, session: Session) -> Session:
-        is_child = session.parent_id is not None and held.session and session.parent_id == held.session.id
-        first = session.opens_at if is_child and session.opens_at is not None else 0
-        held.rows = [replace(row, sent=None) for row in held.rows if row.id >= first]
-        held.session = replace(session, id=next(self._ids), is_incognito=True)
-        return held.session
-
-    def _stored(self, message: Message) -> Message:
-        held = self._of(message.session_id)
-        known = held.find(message.external_id) if held else None
-        if known is not None:
-            return known
-        stored = replace(message, id=next(self._ids))
-        if held and held.session:
-            # It has not ended meanwhile.
-            held.rows.append(stored)
-            held.change(messages=held.session.messages + (stored.kind == "chat"), last_at=stored.created_at)
-        return stored

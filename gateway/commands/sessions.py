@@ -84,7 +84,7 @@ class SessionCommands:
         if state != "off":
             if session.is_incognito:
                 return Answer(text=texts.ALREADY_INCOGNITO)
-            await conversations.begin(context.inbound.address)
+            await conversations.begin_incognito(context.inbound.address)
             return Answer(text=texts.INCOGNITO)
         if not session.is_incognito:
             raise Refused(texts.NOT_INCOGNITO)

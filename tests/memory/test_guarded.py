@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from core.agent.prompt import described
 from core.agent.tool_runner import ToolRunner
 from core.errors import ToolError
 from core.memory.provider import MemoryProvider
@@ -166,8 +167,8 @@ async def test_its_tools_are_none_of_a_session_that_is_scheduled(home: Path) -> 
         (tool,) = await one.memory.tools()
         toolbox = ToolRunner([tool], 5)
         mine, scheduled = await one.context(ANA), await one.context(ANA, session=await one.session(ANA, "cron"))
-        assert [offered["name"] for offered in toolbox.described(mine.session)] == ["odd"]
-        assert toolbox.described(scheduled.session) == ()
+        assert [offered["name"] for offered in described(toolbox.tools.values(), mine.session)] == ["odd"]
+        assert described(toolbox.tools.values(), scheduled.session) == ()
         call = {"name": "odd", "id": "1", "input": {}}
         assert [row.text for row in await toolbox.run([call], mine)] == ["well"]
         assert "asks a service outside" in (await toolbox.run([call], scheduled))[0].text

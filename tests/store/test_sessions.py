@@ -13,7 +13,7 @@ import pytest
 
 from core.errors import StoreError
 from core.store.mailbox import Inbox, Outbox, OutboxItem
-from core.store.sessions import Conversations, IncognitoConversations, IncognitoRegistry
+from core.store.sessions import Conversations, IncognitoRegistry
 from core.store.sqlite.database import Database
 from core.types import Address, Answer, Attachment, Command, Message, Sender, Usage
 from tests.fixtures.clock import SteadyClock
@@ -408,10 +408,10 @@ OTHER = Address(platform="telegram", chat_id="7", thread_id="3")
 
 
 async def test_a_mark_outlives_the_process_until_it_is_lifted(database: Database, clock: SteadyClock) -> None:
-    conversations = IncognitoConversations(database, clock, IncognitoRegistry())
+    conversations = Conversations(database, clock, IncognitoRegistry())
     for address in (CHAT, CHAT, OTHER):
-        await conversations.begin(address)
-    assert await IncognitoConversations(database, clock, IncognitoRegistry()).left_over() == [CHAT, OTHER]
+        await conversations.begin_incognito(address)
+    assert await Conversations(database, clock, IncognitoRegistry()).left_over() == [CHAT, OTHER]
     await conversations.unmark(CHAT)
     await conversations.unmark(Address(platform="telegram", chat_id="nobody"))
     assert await conversations.left_over() == [OTHER]
@@ -419,9 +419,9 @@ async def test_a_mark_outlives_the_process_until_it_is_lifted(database: Database
 
 async def test_only_the_id_of_what_waits_there_stays(database: Database, clock: SteadyClock) -> None:
     registry = IncognitoRegistry()
-    inbox, conversations = Inbox(database, clock, registry), IncognitoConversations(database, clock, registry)
+    inbox, conversations = Inbox(database, clock, registry), Conversations(database, clock, registry)
     await inbox.accept(inbound("1", text="secret", command=Command(name="recall", arguments="secret")), NOON)
-    await conversations.begin(CHAT)
+    await conversations.begin_incognito(CHAT)
     photo = Attachment(kind="photo", name="secret.jpg")
     entry_id = await inbox.accept(inbound("2", text="secret", attachments=(photo,), reply_to="secret"), NOON)
     assert entry_id is not None
