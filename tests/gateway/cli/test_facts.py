@@ -5,33 +5,24 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
-from typer.testing import CliRunner
-
-from gateway.cli.main import app
+from tests.fixtures.command_line import mneme
 
 
-@pytest.fixture
-def mneme(home: Path, monkeypatch: pytest.MonkeyPatch) -> CliRunner:
-    monkeypatch.setenv("MNEME_HOME", str(home))
-    return CliRunner()
-
-
-def test_what_is_remembered_is_listed_and_closed_by_what_is_newer(mneme: CliRunner) -> None:
-    assert mneme.invoke(app(), ["facts"]).output == "Nothing yet.\n"
-    first = mneme.invoke(app(), ["remember", "I", "live", "in", "Lisbon"])
-    assert first.output.startswith("I will remember:\n\n• f1 I live in Lisbon (said on ")
-    assert mneme.invoke(app(), ["remember", "I moved to Porto"]).exit_code == 0
-    listed = mneme.invoke(app(), ["facts"]).output.splitlines()
+def test_what_is_remembered_is_listed_and_closed_by_what_is_newer(home: Path) -> None:
+    assert mneme(home, "facts").stdout == "Nothing yet.\n"
+    first = mneme(home, "remember", "I", "live", "in", "Lisbon")
+    assert first.stdout.startswith("I will remember:\n\n• f1 I live in Lisbon (said on ")
+    assert mneme(home, "remember", "I moved to Porto").returncode == 0
+    listed = mneme(home, "facts").stdout.splitlines()
     assert listed[0].startswith("f2: I moved to Porto")
     assert "no longer so" in listed[1]
-    lines = [json.loads(line) for line in mneme.invoke(app(), ["facts", "--json", "--limit", "1"]).output.splitlines()]
+    lines = [json.loads(line) for line in mneme(home, "facts", "--json", "--limit", "1").stdout.splitlines()]
     assert [(line["content"], line["is_current"]) for line in lines] == [("I moved to Porto", True)]
     assert lines[0]["scope"] == "account:terminal:local"
 
 
-def test_no_order_is_kept(mneme: CliRunner) -> None:
-    order = mneme.invoke(app(), ["remember", "Bearer 0123456789abcdef01234567 opens the lake house"])
-    assert order.exit_code == 1
+def test_no_order_is_kept(home: Path) -> None:
+    order = mneme(home, "remember", "Bearer 0123456789abcdef01234567 opens the lake house")
+    assert order.returncode == 1
     assert "Not kept yet: it contains a key" in order.stderr
-    assert mneme.invoke(app(), ["facts"]).output == "Nothing yet.\n"
+    assert mneme(home, "facts").stdout == "Nothing yet.\n"

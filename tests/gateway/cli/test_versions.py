@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import logging
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from config.settings import Settings
 from core.store.notes import Author
 from core.types import Scope
-from gateway.cli.main import app
 from gateway.services import Services
+from tests.fixtures.command_line import invoked
 from tests.fixtures.note_edits import add_note
 
 pytestmark = pytest.mark.slow
@@ -23,22 +20,12 @@ HERE = Scope.account("terminal", "local")
 ORDER = "Bearer 0123456789abcdef01234567 opens the lake house"
 
 
-@pytest.fixture(autouse=True)
-def _quiet() -> Iterator[None]:
-    """Each command puts its own log handlers up."""
-    known = list(logging.getLogger().handlers)
-    yield
-    for handler in [held for held in logging.getLogger().handlers if held not in known]:
-        logging.getLogger().removeHandler(handler)
-        handler.close()
-    logging.captureWarnings(False)
-
-
 def mneme(*arguments: str, code: int = 0) -> str:
     """What is said to it, on either stream."""
-    done = CliRunner().invoke(app(), ["memory", *arguments])
-    assert done.exit_code == code, done.output
-    return done.output
+    done = invoked(("memory", *arguments))
+    said = done.stdout + done.stderr
+    assert done.returncode == code, said
+    return said
 
 
 def test_history_undo_and_why(home: Path) -> None:

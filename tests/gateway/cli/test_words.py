@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from filelock import FileLock
-from typer.testing import CliRunner
 
 from config.settings import Settings
 from core.types import Account, Address, Message, Scope, Sender, Session
-from gateway.cli.main import app
 from gateway.services import Services
+from tests.fixtures.command_line import invoked
 
 pytestmark = pytest.mark.slow
 
@@ -33,13 +31,14 @@ class Mneme:
     home: Path
 
     def __call__(self, *arguments: str, is_good: bool = True, environ: Mapping[str, str] | None = None) -> str:
-        done = CliRunner().invoke(app(), arguments, env=environ)
-        assert (done.exit_code == 0) is is_good, done.output
-        return done.output
+        done = invoked(arguments, environ=environ)
+        said = done.stdout + done.stderr
+        assert (done.returncode == 0) is is_good, said
+        return said
 
     def code(self, *arguments: str) -> tuple[int, str]:
-        done = CliRunner().invoke(app(), arguments)
-        return done.exit_code, done.stderr
+        done = invoked(arguments)
+        return done.returncode, done.stderr
 
     def inside(self, work: Callable[[Services], Awaitable[None]]) -> None:
         async def visit() -> None:
@@ -50,13 +49,8 @@ class Mneme:
 
 
 @pytest.fixture
-def mneme(home: Path) -> Iterator[Mneme]:
-    known = list(logging.getLogger().handlers)
-    yield Mneme(home)
-    for handler in [held for held in logging.getLogger().handlers if held not in known]:
-        logging.getLogger().removeHandler(handler)
-        handler.close()
-    logging.captureWarnings(False)
+def mneme(home: Path) -> Mneme:
+    return Mneme(home)
 
 
 async def said(
