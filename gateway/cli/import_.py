@@ -29,6 +29,10 @@ SHOWN_FILES = 5
 """Of a folder or an archive, how many are named."""
 
 
+def add_commands(root: typer.Typer) -> None:
+    root.command("import")(import_file)
+
+
 def import_file(
     file: Annotated[str, typer.Argument(metavar="FILE", help="A file, a folder or a zip archive; - reads stdin.")],
     scope: InScope = None,

@@ -12,6 +12,9 @@ import os
 import sys
 import threading
 import traceback
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from importlib.metadata import version
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -20,6 +23,15 @@ from core.text.sanitize import legible
 
 if TYPE_CHECKING:
     import typer
+
+COMMANDS: Mapping[str, str] = {
+    **dict.fromkeys(("run", "chat", "approve", "status", "usage", "check"), "run"),
+    "import": "import_",
+    **dict.fromkeys(("memory", "remember", "facts", "forget"), "memory"),
+    **dict.fromkeys(("recall", "sessions", "export"), "history"),
+    **dict.fromkeys(("remind", "cron"), "reminders"),
+}
+"""The module beside this one that has a command."""
 
 
 def main() -> None:
@@ -37,18 +49,12 @@ def main() -> None:
     from typer.main import get_command
 
     # As typer.Typer calls itself, but for the hook that it would put in place of ours.
-    get_command(app())(prog_name="mneme")
+    get_command(app(sys.argv[1:]))(prog_name="mneme")
 
 
-def app() -> typer.Typer:
+def app(words: Sequence[str] = ()) -> typer.Typer:
+    """All commands; of what `words` name, that one alone, because the others take a while to load."""
     import typer
-
-    from gateway.cli.import_ import import_file
-    from gateway.cli.memory import add_memory
-    from gateway.cli.recall import recall
-    from gateway.cli.reminders import cron, remind
-    from gateway.cli.run import add_run
-    from gateway.cli.sessions import export, sessions, usage
 
     root = typer.Typer(
         help="Mneme, a persistent assistant. Settings are in mneme.toml in $MNEME_HOME (~/.mneme).",
@@ -57,12 +63,27 @@ def app() -> typer.Typer:
         rich_markup_mode=None,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    add_run(root)
-    root.command("import")(import_file)
-    add_memory(root)
-    for command in (recall, sessions, export, remind, cron, usage):
-        root.command(command.__name__)(command)
+    show_version = typer.Option(
+        False, "--version", help="Show the version and leave.", is_eager=True, callback=_show_version
+    )
+
+    @root.callback()
+    def _root(is_version: bool = show_version) -> None:
+        """What stands before a command."""
+
+    first = next(iter(words), "")
+    named = [COMMANDS[first]] if first in COMMANDS else COMMANDS.values()
+    for module in () if first == "--version" else dict.fromkeys(named):
+        import_module(f"gateway.cli.{module}").add_commands(root)
     return root
+
+
+def _show_version(is_wanted: bool) -> None:
+    import typer
+
+    if is_wanted:
+        typer.echo(f"mneme {version('mneme-gateway')}")
+        raise typer.Exit
 
 
 def _last_words(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:

@@ -38,7 +38,7 @@ InTarget = Annotated[Target | None, typer.Option("--target", help="memory: what 
 Anyway = Annotated[bool, typer.Option("--anyway", help="Keep it although it looks like a secret or the like.")]
 
 
-def add_memory(app: typer.Typer) -> None:
+def add_commands(app: typer.Typer) -> None:
     memory = typer.Typer(cls=Group, help="What is noted and known for good, and what became of it.")
     memory.command("list")(_list)
     for action, help_text in texts.table("MEMORY_EDITS").items():

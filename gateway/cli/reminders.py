@@ -13,6 +13,11 @@ from gateway.commands.reminders import ReminderCommands
 from gateway.services import Services, is_running
 
 
+def add_commands(root: typer.Typer) -> None:
+    root.command("remind")(remind)
+    root.command("cron")(cron)
+
+
 def remind(
     words: Annotated[
         list[str], typer.Argument(metavar="TEXT", help="When and what: tomorrow at 9 call Ana.", show_default=False)

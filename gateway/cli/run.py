@@ -1,47 +1,51 @@
-"""`mneme run`, `chat`, `approve`, `status` and `check`: the commands that concern all of Mneme."""
+"""`mneme run`, `chat`, `approve`, `status`, `usage` and `check`: the commands that concern all of Mneme."""
 
 from __future__ import annotations
 
 import asyncio
 import sys
 from importlib.metadata import version
-from typing import Annotated
+from typing import Annotated, Literal
 
 import structlog
 import typer
 
 from config.settings import Settings, SettingsError
+from core.store.usage import Spending
 from core.text.sanitize import legible
-from core.types import Answer
+from core.types import Answer, Command, Scope
 from gateway import logs
-from gateway.cli.runtime import LOG, AsJson, answer_with, leaving, plain, say, say_json, tell, visit
+from gateway.cli.runtime import (
+    LOG,
+    AsJson,
+    InScope,
+    Limit,
+    answer_with,
+    chat,
+    leaving,
+    plain,
+    print_json,
+    say,
+    say_json,
+    tell,
+    visit,
+)
 from gateway.commands.registry import CommandContext
 from gateway.services import Services, is_running
 
 _COLOURS: dict[str, str | None] = {"right": "green", "wrong": "red", "off": None}
 
 
-def add_run(root: typer.Typer) -> None:
-    root.callback()(_root)
-    root.command("run")(_run)
-    root.command("chat")(_chat)
-    root.command("approve")(_approve)
-    root.command("status")(_status)
-    root.command("check")(_check)
-
-
-def _show_version(is_wanted: bool) -> None:
-    if is_wanted:
-        say(f"mneme {version('mneme-gateway')}")
-        raise typer.Exit
-
-
-def _root(
-    is_version: Annotated[
-        bool, typer.Option("--version", help="Show the version and leave.", is_eager=True, callback=_show_version)
-    ] = False,
-) -> None:
-    """What stands before a command."""
+def add_commands(root: typer.Typer) -> None:
+    for name, command in (
+        ("run", _run),
+        ("chat", _chat),
+        ("approve", _approve),
+        ("status", _status),
+        ("usage", _usage),
+        ("check", _check),
+    ):
+        root.command(name)(command)
 
 
 def _run(
@@ -146,3 +150,54 @@ def _check(
 
     with leaving():
         asyncio.run(work())
+
+
+def _usage(
+    what: Annotated[
+        Literal["lately", "months", "sessions"],
+        typer.Argument(help="The last 30 days, each of the last twelve months, or each of the latest conversations."),
+    ] = "lately",
+    limit: Limit = 20,
+    scope: InScope = None,
+    as_json: AsJson = False,
+) -> None:
+    """What the model has cost, and how much came from the cache."""
+
+    async def objects(services: Services, scopes: frozenset[Scope]) -> object:
+        report = services.usage_report
+        if what == "months":
+            months = await report.months(scopes)
+            return [_spent(spent, month=f"{day:%Y-%m}") for day, spent in months]
+        if what == "sessions":
+            sessions = await report.sessions(scopes, limit)
+            return [_spent(spent, session=one.id, title=one.title) for one, spent in sessions]
+        return _spent(await report.lately(scopes))
+
+    if as_json:
+        print_json(objects, scope)
+    else:
+        from gateway.commands.status import UsageCommands
+
+        arguments = {"lately": "", "months": "months", "sessions": f"sessions {limit}"}[what]
+        chat(UsageCommands, Command(name="usage", arguments=arguments), scope)
+
+
+def _spent(spending: Spending, **name: object) -> dict[str, object]:
+    usage = spending.usage
+    return {
+        **name,
+        "calls": spending.calls,
+        "input_tokens": usage.sent,
+        "plain_tokens": usage.input,
+        "cache_read_tokens": usage.cache_read,
+        "cache_write_tokens": usage.cache_write,
+        "cache_write_hour_tokens": usage.cache_write_hour,
+        "output_tokens": usage.output,
+        "from_cache": round(spending.cached, 4),
+        "cost": None if spending.cost is None else round(spending.cost, 6),
+        "cost_uncached": None if spending.plain_cost is None else round(spending.plain_cost, 6),
+        "currency": spending.prices.currency,
+        "unpriced": spending.unpriced,
+        "kinds": {kind: part.calls for kind, part in spending.kinds},
+        "misses": [{"cause": cause, "times": part.calls, "tokens": part.missed} for cause, part in spending.misses],
+    }

@@ -24,6 +24,6 @@ def test_a_command_loads_nothing_that_only_others_need() -> None:
 
 
 def test_who_ends_it_while_it_is_loading_sees_no_trace() -> None:
-    script = "import gateway.cli.main as main\ndef app(): raise KeyboardInterrupt\nmain.app = app\nmain.main()"
+    script = "import gateway.cli.main as main\ndef app(words): raise KeyboardInterrupt\nmain.app = app\nmain.main()"
     code, out, error = run(script)
     assert (code != 0, out, error) == (True, "", "")

@@ -63,7 +63,7 @@ def test_what_nobody_expected_is_one_sentence(home: Path) -> None:
         "    with gateway.cli.runtime.leaving():\n"
         "        asyncio.run(broken())\n"
         "made = gateway.cli.main.app\n"
-        "def app():\n"
+        "def app(words):\n"
         "    root = made()\n"
         "    root.command('break')(work)\n"
         "    return root\n"

@@ -1,4 +1,4 @@
-"""`mneme recall`: one query as a table or JSON, or a stream of queries, one JSON object each."""
+"""`mneme recall`, `sessions` and `export`: what was said, to be found, looked at and taken away."""
 
 from __future__ import annotations
 
@@ -15,11 +15,37 @@ from core.search import filters
 from core.search.recall import HistorySearch
 from core.search.results import CLOSE, OPEN, no_results, to_json, to_markdown
 from core.store.query import SearchQuery
-from core.types import Payer
-from gateway.cli.runtime import OWN, AsJson, InScope, joined, say_json, seen, show, tell, visit, zone_of
+from core.text.sanitize import on_one_line
+from core.types import Answer, Payer, Scope, Session
+from gateway import texts
+from gateway.cli.runtime import (
+    OWN,
+    AsJson,
+    InScope,
+    Limit,
+    Words,
+    answer_with,
+    fail,
+    joined,
+    print_json,
+    say,
+    say_json,
+    seen,
+    show,
+    tell,
+    visit,
+    zone_of,
+)
+from gateway.commands.registry import CommandContext
+from gateway.commands.sessions import find_sessions, list_sessions
 from gateway.services import Services
 
 STREAM = "-"
+
+
+def add_commands(root: typer.Typer) -> None:
+    for command in (recall, sessions, export):
+        root.command(command.__name__)(command)
 
 
 def recall(  # noqa: PLR0913  The options are read off the signature.
@@ -133,3 +159,81 @@ async def _stream(search: HistorySearch, query: SearchQuery) -> None:
             say_json(to_json(await search.recall(replace(query, text=text))))
         except MnemeError as error:
             say_json({"query": text, "error": str(error)})
+
+
+def sessions(words: Words = None, limit: Limit = 20, scope: InScope = None, as_json: AsJson = False) -> None:
+    """Earlier conversations: the latest, or those with these words; "show 3" shows what was said in number 3."""
+    action, *rest = words or ["list"]
+    if action == "show":
+        if len(rest) != 1 or not rest[0].isdecimal():
+            raise typer.BadParameter("write the number of a session", param_hint="show")
+        _show(int(rest[0]), scope, as_json)
+        return
+    text = joined(rest if action == "list" else words)
+
+    async def objects(services: Services, scopes: frozenset[Scope]) -> object:
+        return [_object(one) for one in await find_sessions(services, scopes, text, limit)]
+
+    async def listed(services: Services, context: CommandContext) -> Answer:
+        return await list_sessions(services, context, text, limit)
+
+    print_json(objects, scope) if as_json else answer_with(listed, scope)
+
+
+def _show(session_id: int, scope: str | None, as_json: bool) -> None:
+    async def work(services: Services) -> None:
+        scopes, zone = await seen(services, scope), zone_of(services)
+        session = await services.conversations.find(session_id, scopes)
+        if session is None:
+            fail(f"There is no session {session_id}.")
+        messages = await services.transcripts.transcript(session.id, scopes)
+        if as_json:
+            said = [
+                {
+                    "message_id": message.id,
+                    "role": message.role,
+                    "sender": message.sender.name if message.sender else None,
+                    "at": message.created_at.isoformat(),
+                    "text": message.text,
+                }
+                for message in messages
+            ]
+            say_json({**_object(session), "messages": said})
+            return
+        title = on_one_line(session.title or "without a title")
+        tell(f"Session {session.id}, {title}, {texts.moment(session.started_at, zone)}\n")
+        for message in messages:
+            name = on_one_line(message.sender.name if message.sender else "") or message.role
+            tell(f"{message.id}  {texts.moment(message.created_at, zone)}  {name}: {message.text}")
+
+    visit(work)
+
+
+def export(scope: InScope = None) -> None:
+    """Write all history as JSON lines, one message a line.
+
+    Calls of tools and what they returned, and commands, are left out.
+    """
+
+    async def work(services: Services) -> None:
+        from core.transfer.formats import to_line
+
+        async for record in services.archive.export(await seen(services, scope)):
+            say(to_line(record))
+
+    visit(work)
+
+
+def _object(session: Session) -> dict[str, object]:
+    return {
+        "session_id": session.id,
+        "external_session": session.external_id,
+        "title": session.title,
+        "platform": session.address.platform,
+        "address": session.address.key,
+        "scope": session.scope.key,
+        "started_at": session.started_at.isoformat(),
+        "last_at": session.last_at.isoformat() if session.last_at else None,
+        "ended_at": session.ended_at.isoformat() if session.ended_at else None,
+        "messages": session.messages,
+    }
