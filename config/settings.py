@@ -188,7 +188,6 @@ class UsageOptions(_Section):
 class MemoryOptions(_Section):
     memory_chars: Count
     user_chars: Count
-    nudge_after: Annotated[int, Field(ge=0, le=10**6)]
     prefetch_chars: Annotated[int, Field(ge=0, le=10**6)]
     prefetch_timeout_s: Seconds
     max_external: Annotated[int, Field(ge=0, le=100)]
@@ -310,6 +309,8 @@ def _options(file: Path) -> tuple[dict[str, Any], list[str]]:
                 model.setdefault("helper", model.pop("cheap"))
                 advice = "model.cheap is now called model.helper; rename it in mneme.toml."
             own.pop("curator", None)  # What earlier versions did while nobody was there.
+            if isinstance(memory := own.get("memory"), dict):
+                memory.pop("nudge_after", None)  # They reminded the model of its notes.
             _lay_over(options, own)
     except tomllib.TOMLDecodeError as error:
         problems = [f"{file.name}: is not valid TOML: {error}"]

@@ -281,7 +281,7 @@ def _memories(services: Services, helper: Model | None) -> list[MemoryProvider]:
     options, zone = services.settings.memory, services.settings.general.zone
     evidence = EvidenceSearch(services.conversations, zone)
     memories: list[MemoryProvider] = [
-        NotesProvider(services.notebook, evidence, options.nudge_after),
+        NotesProvider(services.notebook, evidence),
         HistoryProvider(services.recall, zone),
     ]
     if options.facts:

@@ -26,10 +26,9 @@ import structlog
 from core.errors import ConfigError, DeliveryError, MnemeError, Refused, StoreError, ToolError
 from core.guard.fence import neutralise
 from core.guard.guard import suspicion
-from core.memory.provider import Forgotten, MemoryProvider, awaited, implements, is_remembered
+from core.memory.provider import MemoryProvider, awaited, implements, is_remembered
 from core.ports import Clock
-from core.store.notes import NoteChange
-from core.store.sync import NOTES, SyncQueue, SyncTask, turns
+from core.store.sync import SyncQueue, SyncTask, turns
 from core.text.sanitize import on_one_line
 from core.text.terms import is_smalltalk
 from core.types import Json, Message, Scope, Session, Tool, ToolContext
@@ -156,8 +155,8 @@ class MemoryManager:
         asked = self._all if is_remembered(session) else ()
         return "\n\n".join(filter(None, await self._ask(asked, "on_pre_compress", session, messages)))
 
-    async def on_memory_write(self, change: NoteChange | None = None) -> None:
-        """None: notes may have been changed by another process."""
+    async def on_memory_write(self) -> None:
+        """Also by another process."""
         await self._tell(lambda queue: queue.tell_notes())
 
     async def tools(self, reserved: Collection[str] = ()) -> Sequence[Tool]:
@@ -191,7 +190,9 @@ class MemoryManager:
             raise DeliveryError(f"there is no memory {task.provider} any more", is_permanent=True)
         if task.hook == "on_forget" and not implements(one.provider, "on_forget"):
             raise DeliveryError(f"{task.provider} has no way to erase what it was told", is_permanent=True)
-        if (arguments := await _arguments(task, one.provider, self._queue)) is not None:
+        # What forgets nothing still has all of what would be told anew.
+        is_kept = task.is_repeated and not implements(one.provider, "on_forget")
+        if not is_kept and (arguments := await self._queue.arguments(task)) is not None:
             await one.deliver(task.hook, *arguments)
 
     async def given_up(self, key: str) -> None:
@@ -257,28 +258,6 @@ class MemoryManager:
         """What they answer side by side, in their order, without those that failed."""
         answers = await asyncio.gather(*(one.ask(hook, *arguments, timeout_s=timeout_s) for one in asked))
         return list(filter(None, answers))
-
-
-async def _arguments(task: SyncTask, provider: MemoryProvider, queue: SyncQueue) -> tuple[object, ...] | None:
-    """Of the task's hook, with what its ids stand for now; None when nothing is left of it. Raises StoreError."""
-    if task.hook == "on_forget":
-        kind = "notes" if task.session == NOTES else "messages"
-        return (Forgotten(scope=task.scope, **{kind: task.ids}),) if task.scope else None
-    if task.hook == "on_memory_write":
-        change = await queue.change(int(task.turn))
-        return None if change is None else (change,)
-    session = await queue.session(int(task.session))
-    if session is None:
-        return None
-    if task.hook == "on_session_switch":
-        parent_id, reason, _ = task.turn.split(".")
-        return session.id, int(parent_id) or None, reason
-    if task.hook == "on_session_end":
-        return session, await queue.rows(session.id)
-    # What forgets nothing still has all of it.
-    is_kept = task.is_repeated and not implements(provider, "on_forget")
-    told = () if is_kept else await queue.turn(task)
-    return (session, told, task.key) if told else None
 
 
 class CircuitBreaker:

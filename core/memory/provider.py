@@ -17,7 +17,8 @@ from pydantic import BaseModel, ValidationError
 from core.errors import ToolError
 from core.store.notes import NoteChange
 from core.store.sync import HOOKS, Hook
-from core.types import Json, Message, Scope, Session, Tool, ToolContext
+from core.store.sync import Forgotten as Forgotten
+from core.types import Json, Message, Session, Tool, ToolContext
 
 T = TypeVar("T")
 M = TypeVar("M", bound=BaseModel)
@@ -30,16 +31,6 @@ class Secret:
     """An option from an environment variable, whose name stands in mneme.toml; kept out of every repr."""
 
     value: str = field(repr=False)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Forgotten:
-    """What is to be erased, by ids, because the words are gone: `messages` as `sync_turn` gave them, all of one session
-    of `scope`; `notes` as `on_memory_write` gave them. A copy made of several goes when one of them does."""
-
-    scope: Scope
-    messages: tuple[int, ...] = ()
-    notes: tuple[int, ...] = ()
 
 
 class MemoryProvider(ABC):

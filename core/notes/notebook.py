@@ -185,10 +185,10 @@ class Notebook:
         self._keep = keep
         self._seen: dict[tuple[Scope, str], tuple[int, ...] | None] = {}
         """The state of the file of a scope and target when its edits by hand were last looked for."""
-        self._on_change: Callable[[NoteChange], Awaitable[None]] | None = None
+        self._on_change: Callable[[], Awaitable[None]] | None = None
 
-    def connect(self, on_change: Callable[[NoteChange], Awaitable[None]]) -> None:
-        """`on_change` is called with each stored change, without its id."""
+    def connect(self, on_change: Callable[[], Awaitable[None]]) -> None:
+        """`on_change` is called when changes were stored."""
         self._on_change = on_change
 
     async def entries(self, scopes: frozenset[Scope], target: str) -> list[str]:
@@ -307,10 +307,6 @@ class Notebook:
         await self.notice(scopes)
         return await self._notes.since(scopes, session.id, session.started_at)
 
-    async def idle(self, scopes: frozenset[Scope], session: Session) -> tuple[int, int]:
-        """How many turns the session has begun since the last change, and that change's id, 0 for none."""
-        return await self._notes.idle(scopes, session.id)
-
     async def notice(self, scopes: frozenset[Scope]) -> None:
         """Logs what was edited by hand since the last look; nothing while the folder or its lock cannot be had."""
 
@@ -318,13 +314,14 @@ class Notebook:
             places = ((scope, target) for scope in scopes for target in FILES)
             return any(self._seen.get(place, ()) != self._files.state(*place) for place in places)
 
-        async def look() -> list[NoteChange]:
+        async def look() -> None:
             async with self._files.lock():
-                return [change for target in FILES for change in await self._edits(scopes, target)]
+                for target in FILES:
+                    await self._log_edits(scopes, target)
 
         if await asyncio.to_thread(is_new):
             with contextlib.suppress(Refused):
-                await self._announce(await _finished(look()))
+                await self._finish(look())
 
     async def settle(self) -> None:
         """Waits for writes under way."""
@@ -356,21 +353,19 @@ class Notebook:
                 self._files.keep(place, target, edit.held[place])
             return edit
 
-        async def write() -> tuple[list[NoteChange], list[NoteChange]]:
+        async def write() -> Sequence[NoteChange]:
             async with self._files.lock():
                 await self._notes.check(author.epoch)
-                edited = await self._edits(scopes, target)
+                await self._log_edits(scopes, target)
                 changes = (await asyncio.to_thread(write_files)).changes
                 await self._notes.log(*changes)
-                return edited, changes
+                return changes
 
-        edited, changes = await _finished(write())
-        await self._announce([*edited, *changes])
+        changes = await self._finish(write())
         return " ".join([*dict.fromkeys(map(_sentence, changes)), await self._state(scopes, target)])
 
-    async def _edits(self, scopes: frozenset[Scope], target: str) -> list[NoteChange]:
-        """What was edited by hand, logged as changes by nobody; nothing of a file that cannot be read."""
-        made: list[NoteChange] = []
+    async def _log_edits(self, scopes: frozenset[Scope], target: str) -> None:
+        """What was edited by hand, as changes by nobody; nothing of a file that cannot be read."""
         for scope in sorted(scopes):
             state = await asyncio.to_thread(self._files.state, scope, target)
             if self._seen.get((scope, target), ()) == state:
@@ -384,17 +379,22 @@ class Notebook:
                 await self._notes.log(*found)
                 await self.review.warn(scope, target, [one.after for one in found if one.after is not None])
                 self._seen[scope, target] = state
-                made += found
-        return made
 
     def _change(self, scope: Scope, target: str, author: Author) -> NoteChange:
         source, at, is_insisted = author.source, self._clock.now(), author.is_insisting
         return NoteChange(**source, scope=scope, target=target, action="edited", at=at, is_insisted=is_insisted)
 
-    async def _announce(self, changes: Sequence[NoteChange]) -> None:
+    async def _finish(self, write: Coroutine[Any, Any, T]) -> T:
+        """Runs `write` to its end also when the caller is cancelled: a file that was replaced must be logged too."""
+        task = asyncio.create_task(write, name="note")
+        try:
+            done = await asyncio.shield(task)
+        except asyncio.CancelledError:
+            await asyncio.gather(task, return_exceptions=True)
+            raise
         if self._on_change is not None:
-            for change in changes:
-                await self._on_change(change)
+            await self._on_change()
+        return done
 
     async def _state(self, scopes: frozenset[Scope], target: str) -> str:
         entries = await self.entries(scopes, target)
@@ -405,16 +405,6 @@ class Notebook:
 
     def _read(self, scopes: frozenset[Scope], target: str) -> Held:
         return {scope: self._files.read(scope, target)[0] for scope in sorted(scopes)}
-
-
-async def _finished(write: Coroutine[Any, Any, T]) -> T:
-    """Runs `write` to its end also when the caller is cancelled: a file that was replaced must be logged as well."""
-    task = asyncio.create_task(write, name="note")
-    try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError:
-        await asyncio.gather(task, return_exceptions=True)
-        raise
 
 
 def _differences(known: Sequence[str], there: Sequence[str]) -> Iterable[tuple[str | None, str | None]]:

@@ -58,19 +58,16 @@ class _Arguments(BaseModel):
 
 
 class NotesProvider(MemoryProvider):
-    """`nudge_after`: after so many exchanges without a note the model is reminded of them; 0 for never."""
-
     name = "notes"
     is_searching = False
 
-    def __init__(self, notebook: Notebook, evidence: EvidenceSearch, nudge_after: int = 0) -> None:
+    def __init__(self, notebook: Notebook, evidence: EvidenceSearch) -> None:
         self._notebook = notebook
         self._evidence = evidence
-        self._nudge_after = nudge_after
 
     async def initialize(self, folder: Path) -> None:
         # Loading the guard's patterns takes a second: not while somebody waits.
-        await asyncio.to_thread(suspicion, _prompt("nudge"))
+        await asyncio.to_thread(suspicion, _prompt("memory"))
 
     async def system_prompt_block(self, context: ToolContext) -> str:
         # While another program keeps the files, what was edited by hand is logged later, and the notes are shown.
@@ -91,11 +88,6 @@ class NotesProvider(MemoryProvider):
             # What was noted before the prompt was written stands in it, unless it went meanwhile and came back.
             if change.after is None or change.after in gone or not _stands(change.after, prompt):
                 lines.append(f"n{change.id} {_news(change)}")
-        # A conversation that is shorter needs no look at what was noted in it.
-        if 0 < self._nudge_after <= context.session.messages and is_remembered(context.session):
-            begun, latest = await self._notebook.idle(context.scopes, context.session)
-            if times := begun // self._nudge_after:
-                lines.append(f"nudge{latest}-{times} {_prompt('nudge').format(begun)}")
         return lines
 
     async def tools(self) -> Sequence[Tool]:

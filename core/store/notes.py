@@ -122,19 +122,6 @@ NOT_UNDONE = f"""
 ORDER BY notes.id DESC LIMIT :limit
 """
 OF_FILE = f"{VISIBLE} AND notes.target = :target ORDER BY notes.id"
-IDLE = f"""
-WITH written AS (
-    SELECT id, at FROM notes WHERE {visible("notes.scope_id")}
-    UNION ALL
-    SELECT 0, created_at FROM facts WHERE {visible("facts.scope_id")} AND origin = 'person'
-), said AS (
-    SELECT role, created_at, LAG(role) OVER (ORDER BY messages.id) AS role_before
-    FROM messages JOIN sessions ON sessions.id = messages.session_id
-    WHERE session_id = :session AND kind = 'chat' AND {visible()}
-)
-SELECT COUNT(*) AS turns, COALESCE((SELECT MAX(id) FROM written), 0) AS latest FROM said
-WHERE role = 'user' AND role_before IS NOT 'user' AND created_at > COALESCE((SELECT MAX(at) FROM written), 0)
-"""
 INSERT = """
 INSERT INTO notes (
     scope_id, target, action, before, after, account, message_id, address_id, external_id, undoes, is_insisted, at
@@ -217,12 +204,6 @@ class Notes:
         last = f"{VISIBLE} AND notes.after = :entry ORDER BY notes.id DESC LIMIT 1"
         found = await self._read(last, scopes, entry=entry)
         return found[0] if found else None
-
-    async def idle(self, scopes: frozenset[Scope], session_id: int) -> tuple[int, int]:
-        """How many turns of a session are stored since anything was noted or remembered on purpose in these scopes,
-        and the id of the last change of notes (0: none). Messages answered together are one turn."""
-        row = await self._database.fetch_one(IDLE, {"scopes": scope_parameter(scopes), "session": session_id})
-        return (row["turns"], row["latest"]) if row else (0, 0)
 
     async def _read(self, statement: str, scopes: frozenset[Scope], **values: object) -> list[NoteChange]:
         everything = {"scopes": scope_parameter(scopes), **values}

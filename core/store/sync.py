@@ -21,11 +21,11 @@ from core.ports import Clock
 from core.store import rows
 from core.store.engine import Connection, Row
 from core.store.mailbox import OPEN, OutboxItem, fill_outbox_item
-from core.store.notes import VERSIONS, NoteChange, change_of
+from core.store.notes import VERSIONS, change_of
 from core.store.rows import MESSAGE_COLUMNS, SESSIONS, message_of, session_of
 from core.store.sqlite.database import Database
 from core.store.sqlite.dialect import in_list, list_value
-from core.types import Address, Answer, Message, Scope, Session
+from core.types import Address, Answer, Message, Scope
 
 PLATFORM = "memory"
 NOTES = "notes"
@@ -60,14 +60,9 @@ class SyncTask:
         return f"{PLATFORM}:{self.provider}:{self.session}:{self.turn}:{self.hook}"
 
     @property
-    def first_id(self) -> int:
-        """Of sync_turn: the first message of the turn."""
-        return int(self.turn.partition(".")[0].partition("-")[0])
-
-    @property
     def is_repeated(self) -> bool:
-        """Of sync_turn: whether it was told before, with something that was forgotten."""
-        return "." in self.turn
+        """Whether it is a turn that was told before, with something that was forgotten."""
+        return self.hook == "sync_turn" and "." in self.turn
 
     @property
     def payload(self) -> str:
@@ -80,6 +75,16 @@ class SyncTask:
             return None
         scope, *ids = json.loads(payload or "[null]")
         return cls(**found.groupdict(), scope=Scope(key=scope) if scope else None, ids=tuple(ids))  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forgotten:
+    """What is to be erased, by ids, because the words are gone: `messages` as `sync_turn` gave them, all of one session
+    of `scope`; `notes` as `on_memory_write` gave them. A copy made of several goes when one of them does."""
+
+    scope: Scope
+    messages: tuple[int, ...] = ()
+    notes: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,7 +173,7 @@ class SyncQueue:
             for row in await self._sessions(session_id, provider, since, has_imported):
                 last_id = row["last_id"] or 0
                 if "sync_turn" in hooks and row["told_id"] < last_id:
-                    told = _answered(await self.rows(row["session_id"], row["told_id"]))
+                    told = _answered(await self._rows(row["session_id"], row["told_id"]))
                     tasks += [_task(row, str(one[0].id), "sync_turn", one[-1].id) for one in told]
                     many += bool(told)
                 if "on_session_end" in hooks and row["ended_at"] and row["end_id"] < last_id:
@@ -220,7 +225,7 @@ class SyncQueue:
             ids = tuple(row["id"] for row in told)
             mark = f"{zlib.crc32(json.dumps([*ids, stamp]).encode()):08x}"
             task = replace(_task(told[0], f"forgotten.{mark}", "on_forget"), scope=Scope(key=scope), ids=ids)
-            said = () if session == NOTES else turns(await self.rows(session, erased=ids))
+            said = () if session == NOTES else turns(await self._rows(session, erased=ids))
             touched = [turn[0].id for turn in said if any(row.id in ids for row in turn)]
             tasks += [task, *(replace(task, turn=f"{first}.{mark}", hook="sync_turn") for first in touched)]
         return tasks
@@ -232,25 +237,34 @@ class SyncQueue:
     async def retry_dead(self, provider: str) -> int:
         return await self._database.execute(_RETRY, {"prefix": f"{PLATFORM}:{provider}:", "now": self._clock.now()})
 
-    async def session(self, session_id: int) -> Session | None:
-        row = await self._database.fetch_one(f"{SESSIONS} WHERE sessions.id = :id", {"id": session_id})
-        return None if row is None else session_of(row)
+    async def arguments(self, task: SyncTask) -> tuple[object, ...] | None:
+        """Of the task's hook, with what its ids stand for now; None when nothing is left of it."""
+        if task.hook == "on_forget":
+            kind = "notes" if task.session == NOTES else "messages"
+            return (Forgotten(scope=task.scope, **{kind: task.ids}),) if task.scope else None
+        if task.hook == "on_memory_write":
+            row = await self._database.fetch_one(f"{VERSIONS} WHERE notes.id = :id", {"id": int(task.turn)})
+            return None if row is None else (change_of(row),)
+        row = await self._database.fetch_one(f"{SESSIONS} WHERE sessions.id = :id", {"id": int(task.session)})
+        if row is None:
+            return None
+        session = session_of(row)
+        if task.hook == "on_session_switch":
+            parent_id, reason, _ = task.turn.split(".")
+            return session.id, int(parent_id) or None, reason
+        if task.hook == "on_session_end":
+            return session, await self._rows(session.id)
+        first_id = int(re.split("[.-]", task.turn)[0])
+        # With what was erased since, a turn still begins where it began.
+        said = turns(await self._rows(session.id, first_id - 1, erased=task.ids))
+        told = [row for row in said[0] if row.kind != "command"] if said and said[0][0].id == first_id else []
+        # Where the question is erased, the answer alone tells nothing.
+        return (session, told, task.key) if any(row.role == "user" for row in told) else None
 
-    async def rows(self, session_id: int, after: int = 0, erased: Sequence[int] = ()) -> Sequence[Message]:
+    async def _rows(self, session_id: int, after: int = 0, erased: Sequence[int] = ()) -> Sequence[Message]:
         """The session's own that the model may see, oldest first, without erased ones but these."""
         values = {"id": session_id, "after": after, "erased": list_value(erased)}
         return [message_of(row) for row in await self._database.fetch_all(_ROWS, values)]
-
-    async def turn(self, task: SyncTask) -> Sequence[Message]:
-        """What is left of a turn; nothing where the question is erased: the answer alone tells nothing."""
-        # With what was erased since, it still begins where it began.
-        said = turns(await self.rows(int(task.session), task.first_id - 1, erased=task.ids))
-        left = [row for row in said[0] if row.kind != "command"] if said and said[0][0].id == task.first_id else []
-        return left if any(row.role == "user" for row in left) else ()
-
-    async def change(self, change_id: int) -> NoteChange | None:
-        row = await self._database.fetch_one(f"{VERSIONS} WHERE notes.id = :id", {"id": change_id})
-        return None if row is None else change_of(row)
 
     async def _sessions(
         self, session_id: int | None, provider: str, since: datetime | None = None, has_imported: bool = True

@@ -262,7 +262,7 @@ async def test_notes_sessions_and_switches_are_told_once_from_the_outbox(home: P
         for action, before, after in (("add", None, "tea"), ("replace", "tea", "rum"), ("remove", "rum", None)):
             change = NoteChange(scope=ANA, target="user", action=action, before=before, after=after, at=one.clock.now())
             await one.notes.log(change)
-            await one.memory.on_memory_write(change)
+            await one.memory.on_memory_write()
         await one.turn("hello there")
         session = await one.session()
         await one.ended(session)

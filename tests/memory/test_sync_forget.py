@@ -220,12 +220,14 @@ async def test_what_was_told_with_it_is_told_anew_only_to_one_that_forgets(
 ) -> None:
     scribe = kind()
     async with harness(home, [scribe]) as one, one.working():
+        await one.turn("good morning")
         await one.turn("my secret is blue", "the dog is Rex")
-        await one.carried(1)
+        await one.carried(2)
+        await StoredHistory(one.database).execute("DELETE FROM outbox")
         await erase(one, "my secret is blue")
         one.worker.wake()
-        await one.carried(3)
-    assert scribe.told == ["my secret is blue", *told]
+        await one.carried(4)
+    assert scribe.told == ["good morning", "my secret is blue", *told]
 
 
 async def delivered(harness: GatewayHarness) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -28,11 +29,17 @@ async def queued(stored: StoredHistory, hook: str) -> Sequence[str]:
     return [":".join(str(key).split(":")[2:4]) for (key,) in found]
 
 
+async def arguments(queue: SyncQueue, task: SyncTask) -> tuple[Any, ...]:
+    found = await queue.arguments(task)
+    assert found is not None
+    return found
+
+
 def test_a_key_says_everything_and_is_read_back() -> None:
     task = SyncTask(provider="jotter", session="12", turn="3", hook="sync_turn", lane="5")
     assert task.key == "memory:jotter:12:3:sync_turn"
-    assert task.first_id == replace(task, turn="3.1f").first_id == 3
-    assert replace(task, turn="3-9.1f").first_id == 3, "as earlier versions wrote it"
+    assert not task.is_repeated
+    assert replace(task, turn="3.1f").is_repeated
     assert SyncTask.parse(task.key) == task
 
 
@@ -74,19 +81,19 @@ async def test_sessions_of_the_last_day_are_told_and_nothing_imported_unless_ask
     imported, *_ = await stored.session(["from a file", "yes"])
     await stored.execute("UPDATE sessions SET end_reason = 'import' WHERE id = :id", id=imported)
     fresh, first, second = await stored.session(["a new hat", "yes"])
-    session = await queue.session(fresh)
-    assert session is not None
-    assert session.last_at is not None
+    end = SyncTask(provider="jotter", session=str(fresh), turn="0", hook="on_session_end")
+    session, rows = await arguments(queue, end)
     lately = session.last_at - timedelta(seconds=90)
     assert await queue.tell(since=lately) == 1
     assert await queued(stored, "sync_turn") == [f"{fresh}:{first}"]
     assert await queue.tell(since=lately) == 0, "it is told"
     assert await queue.tell(has_imported=True) == 2
     assert [key.split(":")[0] for key in await queued(stored, "sync_turn")] == [str(fresh), str(old), str(imported)]
-    assert [row.id for row in await queue.rows(fresh)] == [first, second]
+    assert [row.id for row in rows] == [first, second]
     await stored.execute("UPDATE messages SET kind = 'command', text = '' WHERE id = :id", id=first)
-    assert [row.id for row in await queue.rows(fresh)] == [second]
-    assert await queue.session(10**9) is None
+    _, rows = await arguments(queue, end)
+    assert [row.id for row in rows] == [second]
+    assert await queue.arguments(replace(end, session=str(10**9))) is None
 
 
 async def test_the_end_of_a_session_is_told_once_and_again_when_it_went_on(
@@ -115,6 +122,7 @@ async def test_a_change_of_notes_is_told_once(database: Database, queue: SyncQue
     for _ in range(2):
         await queue.tell_notes(AT + timedelta(seconds=1))
     ids = [int(key.split(":")[1]) for key in await queued(stored, "on_memory_write")]
-    found = [await queue.change(change_id) for change_id in ids]
-    assert [one and one.action for one in found] == ["add", "remove"]
-    assert await queue.change(10**9) is None
+    told = SyncTask(provider="jotter", session="notes", turn="0", hook="on_memory_write")
+    found = [await arguments(queue, replace(told, turn=str(change_id))) for change_id in ids]
+    assert [change.action for (change,) in found] == ["add", "remove"]
+    assert await queue.arguments(replace(told, turn=str(10**9))) is None

@@ -93,37 +93,6 @@ async def test_what_the_model_notes_itself_is_no_news_to_it_but_to_the_other_ses
         assert "USER.md now says" not in told
 
 
-async def test_after_ten_exchanges_without_a_note_the_model_is_reminded_once(home: Path) -> None:
-    note = ("memory", {"target": "user", "action": "add", "content": "Ana likes tea"})
-    script = [*[says("ok")] * 13, calls(note), *[says("ok")] * 11]
-    model = ScriptedModel(*script)
-    async with open_gateway(home, model) as harness:
-        for number in range(10):
-            await harness.say(f"tell me about island number {number}")
-        assert "was noted" not in "".join(fences(model))
-        await harness.say("ok")
-        assert "Nothing was noted in the last 10 exchanges." in model.sent()
-        await harness.say("and about the eleventh island")
-        await harness.say("and the twelfth one too")
-        assert "".join(fences(model)).count("was noted") == 1
-        await harness.say("Ana likes tea, by the way, and a lot")
-        for number in range(10):
-            await harness.say(f"tell me about mountain number {number}")
-        assert "".join(fences(model)).count("was noted") == 1
-        await harness.say("and one more mountain, if you please")
-        assert "".join(fences(model)).count("was noted") == 2
-        for earlier, later in pairwise(model.requests):
-            assert prefix(later)[: len(prefix(earlier))] == prefix(earlier)
-
-
-async def test_no_nudge_where_it_is_turned_off(home: Path) -> None:
-    model = ScriptedModel()
-    async with open_gateway(home, model, options="[memory]\nnudge_after = 0\n") as harness:
-        for number in range(12):
-            await harness.say(f"tell me about island number {number}")
-        assert "was noted" not in "".join(fences(model))
-
-
 async def note_elsewhere(harness: GatewayHarness, text: str) -> None:
     """As the command line does it, in a process of its own."""
     await add_note(harness.services.notebook, OWNER, frozenset((OWNER,)), "memory", text)

@@ -95,7 +95,6 @@ async def kept(database: Database, clock: SteadyClock) -> _Kept:
             "sources of changes": lambda _, __, scopes: _sources(notes, scopes),
             "made by a command": lambda _, __, scopes: notes.made(scopes, Author(address=CHAT, external_id="7")),
             "put aside": lambda _, __, scopes: notes.waiting(scopes),
-            "turns since a note": lambda session_id, __, scopes: _turns_since(notes, session_id, scopes),
             "where a note is from": lambda _, __, scopes: notes.origin(scopes, "x"),
         },
     )
@@ -109,11 +108,6 @@ async def _open_history(conversations: Conversations, scopes: Scopes) -> list[Me
 async def _sources(notes: Notes, scopes: Scopes) -> list[str]:
     """What is told of the messages that notes came from."""
     return [change.said for change in await notes.changes(scopes) if change.said]
-
-
-async def _turns_since(notes: Notes, session_id: int, scopes: Scopes) -> int | None:
-    turns, latest = await notes.idle(scopes, session_id)
-    return turns or latest or None
 
 
 async def test_the_right_person_reads_everything(kept: _Kept) -> None:
@@ -152,7 +146,6 @@ async def test_every_reading_method_that_takes_scopes_is_in_the_matrix(kept: _Ke
         "Notes.since",
         "Notes.find",
         "Notes.undoable",
-        "Notes.idle",
         "Notes.made",
         "Notes.waiting",
         "Notes.origin",
