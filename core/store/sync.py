@@ -254,12 +254,14 @@ class SyncQueue:
             return session.id, int(parent_id) or None, reason
         if task.hook == "on_session_end":
             return session, await self._rows(session.id)
-        first_id = int(re.split("[.-]", task.turn)[0])
-        # With what was erased since, a turn still begins where it began.
-        said = turns(await self._rows(session.id, first_id - 1, erased=task.ids))
-        told = [row for row in said[0] if row.kind != "command"] if said and said[0][0].id == first_id else []
+        told = await self._turn(session.id, int(re.split("[.-]", task.turn)[0]), task.ids)
         # Where the question is erased, the answer alone tells nothing.
         return (session, told, task.key) if any(row.role == "user" for row in told) else None
+
+    async def _turn(self, session_id: int, first_id: int, erased: Sequence[int]) -> Sequence[Message]:
+        """What is left of a turn. With what was erased since, it still begins where it began."""
+        said = turns(await self._rows(session_id, first_id - 1, erased))
+        return [row for row in said[0] if row.kind != "command"] if said and said[0][0].id == first_id else ()
 
     async def _rows(self, session_id: int, after: int = 0, erased: Sequence[int] = ()) -> Sequence[Message]:
         """The session's own that the model may see, oldest first, without erased ones but these."""
