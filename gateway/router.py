@@ -127,7 +127,9 @@ class Router:
             session = Session(address=inbound.address, scope=scope, started_at=self._clock.now())
             scopes = frozenset((scope,))
             context = CommandContext(inbound=inbound, scope=scope, scopes=scopes, session=session, is_owner=False)
-            await self._delivery.tell(inbound, reply, await self._commands.answer(command, context))
+            answer, actions = await self._commands.answer(command, context)
+            await self._commands.actions.add(actions)
+            await self._delivery.tell(inbound, reply, answer)
         elif inbound.kind == "message" and (pairing := await self._access.pair(inbound)) is not None:
             await self._delivery.tell(inbound, reply, Answer(text=texts.STRANGER.format(code=pairing.code)))
 
@@ -342,10 +344,10 @@ class Router:
                 is_stopped=is_stopped,
                 epoch=turn.epoch,
             )
-            answer = await self._commands.answer(command, context)
+            answer, actions = await self._commands.answer(command, context)
             kept = self._commands.kept(command)
             turn = replace(turn, epoch=None) if answer.has_erased else turn
-            await self._agent.keep(turn, session, kept, answer, is_silent=is_silent)
+            await self._agent.keep(turn, session, kept, answer, actions, is_silent=is_silent)
             return answer
 
         if is_silent:

@@ -19,6 +19,7 @@ from core.errors import MnemeError, ModelError, StaleReadError
 from core.guard.fence import Scrubber, scrub
 from core.models.wrappers import TOO_LONG, MeteredModel
 from core.ports import Clock
+from core.store.actions import ButtonAction
 from core.store.mailbox import OutboxItem
 from core.store.sessions import Conversations
 from core.store.usage import ModelCall
@@ -151,12 +152,21 @@ class Agent:
         """The session to keep a command with: the open one, or a new one without a prompt."""
         return await self._sessions.place(turn)
 
-    async def keep(self, turn: Turn, session: Session, text: str, answer: Answer, *, is_silent: bool = False) -> None:
-        """Keeps a command, as `text`, with its answer, which is not delivered where it `is_silent`; closes its
-        entries."""
+    async def keep(
+        self,
+        turn: Turn,
+        session: Session,
+        text: str,
+        answer: Answer,
+        actions: Sequence[ButtonAction] = (),
+        *,
+        is_silent: bool = False,
+    ) -> None:
+        """Keeps a command, as `text`, with its answer, which is not delivered where it `is_silent`, and its buttons;
+        closes its entries."""
         asked = replace(_person(session, turn)[-1], text=text, kind="command")
         spoken = replace(self._plain(session, answer.kept or answer.text), kind="command")
-        await self._end(turn, [asked, spoken], None if is_silent else answer)
+        await self._end(turn, [asked, spoken], None if is_silent else answer, actions)
 
     async def listen(self, turn: Turn) -> None:
         """Keeps what was said in the room without answering."""
@@ -294,11 +304,13 @@ class Agent:
             running.calls = calls
             raise
 
-    async def _end(self, turn: Turn, rows: Sequence[Message], answer: Answer | None) -> None:
+    async def _end(
+        self, turn: Turn, rows: Sequence[Message], answer: Answer | None, actions: Sequence[ButtonAction] = ()
+    ) -> None:
         """Stores the last rows, closes the entries and fills the outbox item, in one transaction."""
         outbox_item = None if answer is None else replace(turn.outbox_item, answer=answer, next_at=None)
         closing = [entry.id for entry in turn.entries]
-        await self._conversations.append(rows, closing, outbox_item, epoch=turn.epoch)
+        await self._conversations.append(rows, closing, outbox_item, actions=actions, epoch=turn.epoch)
 
     def _row(self, session: Session, completion: Completion) -> Message:
         calls = _tool_calls(completion)

@@ -64,18 +64,10 @@ class Actions:
         self._clock = clock
 
     async def add(self, actions: Sequence[ButtonAction], epoch: ErasureEpoch | None = None) -> None:
-        """Stores buttons; deletes expired ones, and open questions that have the origin of a new one."""
+        """Stores buttons; see `insert_actions`."""
         now = self._clock.now()
-
-        def work(connection: Connection) -> None:
-            connection.execute("DELETE FROM actions WHERE expires_at <= :now", {"now": now})
-            values = [_values(connection, action) for action in actions]
-            for statement in (DELETE_ASKED_BEFORE, INSERT):
-                for one in values:
-                    connection.execute(statement, one)
-
         if actions:
-            await self._database.write(work, epoch)
+            await self._database.write(lambda connection: insert_actions(connection, actions, now), epoch)
 
     async def find(self, action_id: str, now: datetime) -> ButtonAction | None:
         """The button behind an id, unless it has expired or is a question, which is only taken."""
@@ -98,6 +90,15 @@ class Actions:
         if await self._database.fetch_one(WAITING, values) is None:
             return ()
         return await self._database.write(work)
+
+
+def insert_actions(connection: Connection, actions: Sequence[ButtonAction], now: datetime) -> None:
+    """Stores buttons; deletes expired ones, and open questions that have the origin of a new one."""
+    connection.execute("DELETE FROM actions WHERE expires_at <= :now", {"now": now})
+    values = [_values(connection, action) for action in actions]
+    for statement in (DELETE_ASKED_BEFORE, INSERT):
+        for one in values:
+            connection.execute(statement, one)
 
 
 def _values(connection: Connection, action: ButtonAction) -> dict[str, object]:

@@ -20,6 +20,7 @@ from typing import Any
 from core.errors import StoreError
 from core.ports import Clock
 from core.store import rows
+from core.store.actions import ButtonAction, insert_actions
 from core.store.engine import Connection, Row
 from core.store.mailbox import OutboxItem, close_entries, fill_outbox_item, withdraw
 from core.store.rows import MESSAGE_COLUMNS, message_of, place, scope_parameter, timestamp, visible
@@ -319,19 +320,21 @@ class Conversations:
         *,
         sent: Sequence[tuple[int, tuple[Json, ...]]] = (),
         calls: Sequence[ModelCall] = (),
+        actions: Sequence[ButtonAction] = (),
         epoch: ErasureEpoch | None = None,
     ) -> list[Message]:
-        """Appends messages, closes inbox entries, fills the outbox item (holds it, where it has no answer yet) sets the
-        `sent` blocks of earlier messages by id and logs `calls` of the model, all in one transaction. Incognito words
-        never fill an outbox item: they leave through the reply at hand or not at all.
+        """Appends messages, closes inbox entries, fills the outbox item (holds it, where it has no answer yet), sets
+        the `sent` blocks of earlier messages by id, logs `calls` of the model and stores the `actions` of buttons, all
+        in one transaction. Incognito words never fill an outbox item: they leave through the reply at hand or not at
+        all.
 
         Returns the messages in the form in which they are read back; one whose (address, external id) is known, also
         from an earlier session, as it stands. Raises StoreError for an unknown session; nothing is kept then.
         """
         if min((message.session_id for message in messages), default=0) < 0 or any(id_ < 0 for id_, _ in sent):
-            if closing or calls:
+            if closing or calls or actions:
                 # First: an answer that is refused, since it may have been made of what was forgotten, is not held.
-                await self.append((), closing, calls=calls, epoch=epoch)
+                await self.append((), closing, calls=calls, actions=actions, epoch=epoch)
             self._incognito.set_sent(dict(sent))
             return [self._incognito.append(message) for message in messages]
         now = self._clock.now()
@@ -342,6 +345,8 @@ class Conversations:
                 _set_sent(connection, message_id, blocks)
             for call in calls:
                 log_call(connection, call)
+            if actions:
+                insert_actions(connection, actions, now)
             if closing:
                 close_entries(connection, closing, now)
             if outbox_item is not None:

@@ -163,7 +163,21 @@ class Confirmations:
         """Lets `command` wait for a yes of the account at `address`, given by message or with the button. Where an
         outbox item carries the question there: until that has arrived, no message says yes to it, and none cancels
         it."""
-        action = ButtonAction(
+        action = self.question(command, account, scope, address, origin, outbox_item)
+        await self._actions.add([action])
+        return Button(label="Yes", command=YES, id=action.id)
+
+    def question(
+        self,
+        command: Command,
+        account: Account,
+        scope: Scope,
+        address: Address,
+        origin: str,
+        outbox_item: str | None = None,
+    ) -> ButtonAction:
+        """What `ask` stores."""
+        return ButtonAction(
             id=secrets.token_urlsafe(12),
             scope=scope,
             account=account,
@@ -173,8 +187,6 @@ class Confirmations:
             origin=origin,
             outbox_item=outbox_item,
         )
-        await self._actions.add([action])
-        return Button(label="Yes", command=YES, id=action.id)
 
     async def taken(self, inbound: Inbound) -> Command | None:
         """The command that an event confirms; None when nothing waited, or the event is no yes and what waited is over.
@@ -230,7 +242,7 @@ class Commands:
     def __init__(self, groups: Sequence[CommandGroup], actions: Actions, clock: Clock) -> None:
         self._groups = {spec.name: group for group in groups for spec in group.specs}
         self._specs = {spec.name: spec for spec in (*announced("help"), *(s for g in groups for s in g.specs))}
-        self._actions = actions
+        self.actions = actions
         self._clock = clock
         self._confirmations = Confirmations(actions, clock)
 
@@ -256,13 +268,14 @@ class Commands:
             return inbound
         return replace(inbound, text=f"/{command.name}", command=Command(name=command.name))
 
-    async def answer(self, command: Command, context: CommandContext) -> Answer:
-        """What is said to a command, also where it is refused, with its buttons kept as rows."""
+    async def answer(self, command: Command, context: CommandContext) -> tuple[Answer, Sequence[ButtonAction]]:
+        """What is said to a command, also where it is refused, and the rows of its buttons, which the caller stores
+        with it."""
         try:
             answer = await self.run(command, context)
         except Refused as refusal:
             answer = Answer(text=str(refusal))
-        return await self.prepared(answer, command, context)
+        return self.prepared(answer, command, context)
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
         if command.name in ("help", "start"):
@@ -279,8 +292,10 @@ class Commands:
             raise Refused(texts.INCOGNITO_WRITES_NOTHING)
         return await group.run(command, context)
 
-    async def prepared(self, answer: Answer, command: Command, context: CommandContext) -> Answer:
-        """The answer with its buttons kept as rows, private if the command is; a question gets its own in front."""
+    def prepared(
+        self, answer: Answer, command: Command, context: CommandContext
+    ) -> tuple[Answer, Sequence[ButtonAction]]:
+        """The answer, private if the command is, and the rows of its buttons; a question gets its own in front."""
         spec = self._specs.get(command.name)
         if context.session.is_incognito:
             # A button is a row, and what it does may be words.
@@ -289,21 +304,19 @@ class Commands:
         account = context.account if context.inbound.is_direct or (spec and spec.is_private) else None
         expires_at = self._clock.now() + BUTTON_LIFE
         scope = context.scope
-        await self._actions.add(
-            [
-                ButtonAction(id=one.id, scope=scope, account=account, command=one.command, expires_at=expires_at)
-                for one in buttons
-            ],
-            context.epoch,
-        )
+        actions = [
+            ButtonAction(id=one.id, scope=scope, account=account, command=one.command, expires_at=expires_at)
+            for one in buttons
+        ]
         if answer.confirm is not None:
             place = context.inbound.address
-            yes = await self._confirmations.ask(answer.confirm, context.account, scope, place, context.origin)
-            buttons = (yes, *buttons)
+            asked = self._confirmations.question(answer.confirm, context.account, scope, place, context.origin)
+            buttons = (Button(label="Yes", command=YES, id=asked.id), *buttons)
+            actions.append(asked)
         # A yes or a sentence said where others read it is answered there: there is no other way to that person.
         is_open = context.is_public and context.inbound.kind == "message" and context.inbound.command is None
         is_private = not is_open and (answer.is_private or spec is None or spec.is_private)
-        return replace(answer, buttons=buttons, is_private=is_private)
+        return replace(answer, buttons=buttons, is_private=is_private), actions
 
     async def confirmed(self, inbound: Inbound) -> Command | None:
         return await self._confirmations.taken(inbound)
@@ -312,7 +325,7 @@ class Commands:
         """The command of a pressed button; None when it has expired, or is not for this place or person."""
         if (confirmed := await self.confirmed(inbound)) is not None:
             return confirmed
-        action = await self._actions.find(inbound.text, self._clock.now())
+        action = await self.actions.find(inbound.text, self._clock.now())
         if action is None or action.scope != scope or action.account not in (None, inbound.account):
             return None
         return action.command

@@ -11,11 +11,10 @@ from typing import Any
 import pytest
 from filelock import FileLock
 
-from core.agent.sessions import Turn
 from core.errors import StaleReadError
 from core.notes import notebook as pages
 from core.privacy.forgetting import HomeFiles, Quoting
-from core.types import Address, Answer, Json, Scope, Session, Tool, ToolContext
+from core.types import Address, Json, Scope, Tool, ToolContext
 from tests.fixtures.forgetting import left_of
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
@@ -169,12 +168,12 @@ async def test_a_question_that_is_put_again_is_one_question(home: Path) -> None:
         agent, times = harness.router._agent, 0
         keep = agent.keep
 
-        async def interrupted(turn: Turn, session: Session, text: str, answer: Answer, **options: bool) -> None:
+        async def interrupted(*arguments: Any, **options: Any) -> None:
             nonlocal times
             times += 1
             if times == 1:
                 raise StaleReadError("between the question and its answer")
-            await keep(turn, session, text, answer, **options)
+            await keep(*arguments, **options)
 
         await harness.say("I moved to Zanzibar in May.")
         agent.keep = interrupted  # type: ignore[method-assign]
