@@ -75,10 +75,10 @@ async def run_gateway(settings: Settings, *, chat_only: bool, has_terminal: bool
             await tell_of_restart(services)
             await services.forgetting.resume()
             adapters = _platforms(services, chat_only=chat_only, has_terminal=has_terminal)
-            supervisor = await _Process(services, adapters, changed, stack).live()
+            refusals = await _Process(services, adapters, changed, stack).live()
     if not chat_only and not settings.platforms:
         return texts.CONNECT
-    if refusals := [state for state in supervisor.states.values() if state.startswith("given up")]:
+    if refusals:
         raise ConfigError("\n".join(refusals))
     return None
 
@@ -107,7 +107,8 @@ class _Process:
         self._stop = asyncio.Event()
         self._is_interrupted = False
 
-    async def live(self) -> Supervisor:
+    async def live(self) -> Sequence[str]:
+        """Returns which platforms have refused us; none after a stop signal, since the others have worked."""
         model, helper = _models(self._services, self._stack)
         report = StatusReport(self._services, model.name)
         self._router, commands, self._memory = await build_router(self._services, model, helper, self._delivery, report)
@@ -150,7 +151,8 @@ class _Process:
             for task in background:
                 task.cancel()
             self._router.cancel()
-        return self._supervisor
+        states = () if self._is_interrupted else self._supervisor.states.values()
+        return [state for state in states if state.startswith("given up")]
 
     def _interrupt(self, number: int) -> None:
         """The first signal ends the intake and lets answers be finished, the second ends the process where it is."""

@@ -98,3 +98,13 @@ async def test_a_second_signal_leaves_at_once(home: Path, second: signal.Signals
         assert time.monotonic() - began < 1
         assert live.log().count(LEFT_OPEN) == 1
         assert "Traceback" not in live.log()
+
+
+@pytest.mark.slow
+async def test_a_signal_is_no_failure_where_one_of_the_platforms_was_given_up(home: Path) -> None:
+    async with LiveSystem.open(home) as live:
+        live.discord.rest.token = "another"
+        starting = asyncio.create_task(live.start())
+        await live.until(lambda: "a platform was given up" in live.log() and bool(live.telegram.called("getUpdates")))
+        starting.cancel()
+        assert await live.stop() == 0
