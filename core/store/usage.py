@@ -9,12 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 from typing import Literal, TypeVar, get_args
 from zoneinfo import ZoneInfo
 
 from config.settings import Price
-from core.ports import Clock
 from core.store import rows
 from core.store.engine import Connection, Row
 from core.store.rows import scope_parameter, visible
@@ -29,7 +28,6 @@ older rows only."""
 
 Key = TypeVar("Key")
 MILLION = 1_000_000
-LATELY = timedelta(days=30)
 MONTHS = 12
 _DATE = re.compile(r"-(?:\d{8}|latest)\Z")
 WHOLE = 0.99  # a prefix of which this part was read counts as read: servers round
@@ -57,132 +55,6 @@ class UsageSum:
     usage: Usage
     miss: MissCause | None = None
     missed: int = 0
-
-
-_SPENT = f"""
-FROM calls WHERE {visible("calls.scope_id")} AND (:since IS NULL OR calls.at >= :since)
-AND (:until IS NULL OR calls.at < :until) AND (:session IS NULL OR calls.session_id = :session)
-"""
-_SUMS = f"""
-SELECT calls.kind, calls.model, calls.miss, COUNT(*) AS calls, SUM(calls.missed_tokens) AS missed,
-    SUM(calls.input_tokens) AS input_tokens, SUM(calls.output_tokens) AS output_tokens,
-    SUM(calls.cache_read_tokens) AS cache_read_tokens, SUM(calls.cache_write_tokens) AS cache_write_tokens,
-    SUM(calls.cache_write_hour_tokens) AS cache_write_hour_tokens
-{_SPENT} GROUP BY calls.kind, calls.model, calls.miss ORDER BY calls.kind, calls.model, calls.miss
-"""
-_LATEST_SESSIONS = f"""
-{rows.SESSIONS} JOIN (
-    SELECT calls.session_id, MAX(calls.at) AS called_at {_SPENT} AND calls.session_id IS NOT NULL
-    GROUP BY calls.session_id ORDER BY called_at DESC, calls.session_id DESC LIMIT :limit
-) AS called ON called.session_id = sessions.id
-WHERE {visible()} ORDER BY called.called_at DESC, sessions.id DESC
-"""
-_INSERT = """
-INSERT INTO calls (scope_id, session_id, kind, model, at, input_tokens, output_tokens, cache_read_tokens,
-    cache_write_tokens, cache_write_hour_tokens, miss, missed_tokens)
-VALUES (:scope, :session, :kind, :model, :at, :input, :output, :cache_read, :cache_write, :cache_write_hour, :miss,
-    :missed)
-"""
-_LAST_CALL = """
-SELECT calls.*, disturbances.cause FROM calls LEFT JOIN disturbances ON disturbances.session_id = calls.session_id
-WHERE calls.session_id = :session AND calls.kind = 'chat' ORDER BY calls.id DESC LIMIT 1
-"""
-_ORIGIN = """
-SELECT earlier.end_reason AS reason FROM sessions JOIN sessions AS earlier
-ON earlier.address_id = sessions.address_id AND earlier.scope_id = sessions.scope_id AND earlier.id < sessions.id
-WHERE sessions.id = :session AND earlier.ended_at IS NOT NULL ORDER BY earlier.id DESC LIMIT 1
-"""
-
-
-class UsageLog:
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    async def keep(self, call: ModelCall) -> None:
-        await self._database.write(lambda connection: log_call(connection, call))
-
-    async def sums(
-        self,
-        scopes: frozenset[Scope],
-        *,
-        since: datetime | None = None,
-        until: datetime | None = None,
-        session_id: int | None = None,
-    ) -> list[UsageSum]:
-        """From `since` on and before `until`."""
-        session = None if session_id is None else rows.bounded(session_id)
-        found = await self._database.fetch_all(_SUMS, _values(scopes, since=since, until=until, session=session))
-        names = ("kind", "model", "calls", "miss", "missed")
-        return [UsageSum(**rows.columns(row, *names), usage=_usage(row)) for row in found]
-
-    async def sessions(self, scopes: frozenset[Scope], limit: int) -> list[Session]:
-        """The sessions of the latest calls, latest first."""
-        values = _values(scopes, limit=rows.bounded(max(0, limit)))
-        return [rows.session_of(row) for row in await self._database.fetch_all(_LATEST_SESSIONS, values)]
-
-    async def latest(self, scopes: frozenset[Scope], until: datetime | None = None) -> datetime | None:
-        """When the last call before `until` was made."""
-        row = await self._database.fetch_one(f"SELECT MAX(calls.at) AS at {_SPENT}", _values(scopes, until=until))
-        return None if row is None else rows.maybe_moment(row["at"])
-
-
-def log_call(connection: Connection, call: ModelCall) -> None:
-    """Stores a call, with why its prefix was not in the cache; one of no known scope is left out."""
-    scope_id, session_id = _payer(connection, call.payer)
-    if scope_id is None:
-        return
-    is_chat = call.kind == "chat" and session_id is not None
-    miss, missed = _miss(connection, call, {"session": session_id}) if is_chat else (None, 0)
-    values = {**rows.values_of(call), **asdict(call.usage), "scope": scope_id, "session": session_id}
-    connection.execute(_INSERT, {**values, "miss": miss, "missed": missed})
-    if is_chat:
-        connection.execute("DELETE FROM disturbances WHERE session_id = :session", {"session": session_id})
-
-
-def _miss(connection: Connection, call: ModelCall, values: dict[str, int | None]) -> tuple[MissCause | None, int]:
-    """Why not all of the session's previous request was read from the cache, and how many tokens were not."""
-    used, last = call.usage, connection.execute(_LAST_CALL, values).fetchone()
-    if last is None:
-        origin = connection.execute(_ORIGIN, values).fetchone()
-        is_known = origin is not None and origin["reason"] in get_args(MissCause)
-        return (
-            (origin["reason"] if is_known else "first", used.sent - used.cache_read) if used.cache_write else (None, 0)
-        )
-    missed = last["cache_read_tokens"] + last["cache_write_tokens"] - used.cache_read
-    if used.cache_read >= WHOLE * (missed + used.cache_read):
-        return None, 0
-    if last["cause"] is not None:
-        return last["cause"], missed
-    if last["model"] != call.model:
-        return "model", missed
-    is_idle = call.cached_from is not None and rows.moment(last["at"]) < call.cached_from
-    return "idle" if is_idle else "evicted", missed
-
-
-def disturb(connection: Connection, session_id: int, cause: MissCause) -> None:
-    """Notes why the next request of a session will not extend its last one; only the first cause since a request
-    counts."""
-    connection.execute(
-        "INSERT INTO disturbances (session_id, cause) VALUES (:session, :cause) ON CONFLICT (session_id) DO NOTHING",
-        {"session": session_id, "cause": cause},
-    )
-
-
-def _payer(connection: Connection, payer: Payer) -> tuple[int | None, int | None]:
-    """Ids of scope and session; an incognito session is not named."""
-    if payer.session_id is not None:
-        row = connection.execute("SELECT scope_id FROM sessions WHERE id = :id", {"id": payer.session_id}).fetchone()
-        if row is not None:
-            return int(row["scope_id"]), payer.session_id
-    return None if payer.scope is None else rows.ensure_scope(connection, payer.scope), None
-
-
-def _values(scopes: frozenset[Scope], **given: object) -> dict[str, object]:
-    return {"scopes": scope_parameter(scopes), "session": None, "since": None, "until": None, **given}
-
-
-def _usage(row: Row) -> Usage:
-    return Usage(**{field.name: row[f"{field.name}_tokens"] for field in fields(Usage)})
 
 
 class Prices:
@@ -283,14 +155,52 @@ def _total(costs: Iterable[float | None]) -> float | None:
     return sum(known) if known else None
 
 
-class UsageReport:
-    """At the `prices` of today; months are those of `zone` (an IANA name)."""
+_SPENT = f"""
+FROM calls WHERE {visible("calls.scope_id")} AND (:since IS NULL OR calls.at >= :since)
+AND (:until IS NULL OR calls.at < :until) AND (:session IS NULL OR calls.session_id = :session)
+"""
+_SUMS = f"""
+SELECT calls.kind, calls.model, calls.miss, COUNT(*) AS calls, SUM(calls.missed_tokens) AS missed,
+    SUM(calls.input_tokens) AS input_tokens, SUM(calls.output_tokens) AS output_tokens,
+    SUM(calls.cache_read_tokens) AS cache_read_tokens, SUM(calls.cache_write_tokens) AS cache_write_tokens,
+    SUM(calls.cache_write_hour_tokens) AS cache_write_hour_tokens
+{_SPENT} GROUP BY calls.kind, calls.model, calls.miss ORDER BY calls.kind, calls.model, calls.miss
+"""
+_LATEST = f"SELECT MAX(calls.at) AS at {_SPENT}"
+_LATEST_SESSIONS = f"""
+{rows.SESSIONS} JOIN (
+    SELECT calls.session_id, MAX(calls.at) AS called_at {_SPENT} AND calls.session_id IS NOT NULL
+    GROUP BY calls.session_id ORDER BY called_at DESC, calls.session_id DESC LIMIT :limit
+) AS called ON called.session_id = sessions.id
+WHERE {visible()} ORDER BY called.called_at DESC, sessions.id DESC
+"""
+_INSERT = """
+INSERT INTO calls (scope_id, session_id, kind, model, at, input_tokens, output_tokens, cache_read_tokens,
+    cache_write_tokens, cache_write_hour_tokens, miss, missed_tokens)
+VALUES (:scope, :session, :kind, :model, :at, :input, :output, :cache_read, :cache_write, :cache_write_hour, :miss,
+    :missed)
+"""
+_LAST_CALL = """
+SELECT calls.*, disturbances.cause FROM calls LEFT JOIN disturbances ON disturbances.session_id = calls.session_id
+WHERE calls.session_id = :session AND calls.kind = 'chat' ORDER BY calls.id DESC LIMIT 1
+"""
+_ORIGIN = """
+SELECT earlier.end_reason AS reason FROM sessions JOIN sessions AS earlier
+ON earlier.address_id = sessions.address_id AND earlier.scope_id = sessions.scope_id AND earlier.id < sessions.id
+WHERE sessions.id = :session AND earlier.ended_at IS NOT NULL ORDER BY earlier.id DESC LIMIT 1
+"""
 
-    def __init__(self, usage_log: UsageLog, prices: Prices, clock: Clock, zone: str) -> None:
-        self._usage_log = usage_log
-        self._prices = prices
-        self._clock = clock
+
+class UsageLog:
+    """`prices` are those of today; months are those of `zone` (an IANA name)."""
+
+    def __init__(self, database: Database, prices: Prices | None = None, zone: str = "UTC") -> None:
+        self._database = database
+        self._prices = prices or Prices({}, "$")
         self._zone = ZoneInfo(zone)
+
+    async def keep(self, call: ModelCall) -> None:
+        await self._database.write(lambda connection: log_call(connection, call))
 
     async def spent(
         self,
@@ -300,25 +210,87 @@ class UsageReport:
         until: datetime | None = None,
         session_id: int | None = None,
     ) -> Spending:
-        sums = await self._usage_log.sums(scopes, since=since, until=until, session_id=session_id)
+        """From `since` on and before `until`."""
+        session = None if session_id is None else rows.bounded(session_id)
+        found = await self._database.fetch_all(_SUMS, _values(scopes, since=since, until=until, session=session))
+        names = ("kind", "model", "calls", "miss", "missed")
+        sums = [UsageSum(**rows.columns(row, *names), usage=_usage(row)) for row in found]
         return Spending(sums=sums, prices=self._prices)
-
-    async def lately(self, scopes: frozenset[Scope]) -> Spending:
-        """The last 30 days."""
-        return await self.spent(scopes, since=self._clock.now() - LATELY)
 
     async def sessions(self, scopes: frozenset[Scope], limit: int) -> list[tuple[Session, Spending]]:
         """The sessions of the latest calls, latest first."""
-        found = await self._usage_log.sessions(scopes, limit)
+        values = _values(scopes, limit=rows.bounded(max(0, limit)))
+        found = [rows.session_of(row) for row in await self._database.fetch_all(_LATEST_SESSIONS, values)]
         return [(session, await self.spent(scopes, session_id=session.id)) for session in found]
 
     async def months(self, scopes: frozenset[Scope]) -> list[tuple[date, Spending]]:
         """The last twelve months with any spending, by first day, latest first."""
         until: datetime | None = None
         found: list[tuple[date, Spending]] = []
-        while len(found) < MONTHS and (latest := await self._usage_log.latest(scopes, until)):
-            local = latest.astimezone(self._zone)
-            start = local.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+        while len(found) < MONTHS:
+            row = await self._database.fetch_one(_LATEST, _values(scopes, until=until))
+            if row is None or (latest := rows.maybe_moment(row["at"])) is None:
+                break
+            start = latest.astimezone(self._zone).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
             found.append((start.date(), await self.spent(scopes, since=start, until=until)))
             until = start
         return found
+
+
+def log_call(connection: Connection, call: ModelCall) -> None:
+    """Stores a call, with why its prefix was not in the cache; one of no known scope is left out."""
+    scope_id, session_id = _payer(connection, call.payer)
+    if scope_id is None:
+        return
+    is_chat = call.kind == "chat" and session_id is not None
+    miss, missed = _miss(connection, call, {"session": session_id}) if is_chat else (None, 0)
+    values = {**rows.values_of(call), **asdict(call.usage), "scope": scope_id, "session": session_id}
+    connection.execute(_INSERT, {**values, "miss": miss, "missed": missed})
+    if is_chat:
+        connection.execute("DELETE FROM disturbances WHERE session_id = :session", {"session": session_id})
+
+
+def _miss(connection: Connection, call: ModelCall, values: dict[str, int | None]) -> tuple[MissCause | None, int]:
+    """Why not all of the session's previous request was read from the cache, and how many tokens were not."""
+    used, last = call.usage, connection.execute(_LAST_CALL, values).fetchone()
+    if last is None:
+        origin = connection.execute(_ORIGIN, values).fetchone()
+        is_known = origin is not None and origin["reason"] in get_args(MissCause)
+        return (
+            (origin["reason"] if is_known else "first", used.sent - used.cache_read) if used.cache_write else (None, 0)
+        )
+    missed = last["cache_read_tokens"] + last["cache_write_tokens"] - used.cache_read
+    if used.cache_read >= WHOLE * (missed + used.cache_read):
+        return None, 0
+    if last["cause"] is not None:
+        return last["cause"], missed
+    if last["model"] != call.model:
+        return "model", missed
+    is_idle = call.cached_from is not None and rows.moment(last["at"]) < call.cached_from
+    return "idle" if is_idle else "evicted", missed
+
+
+def disturb(connection: Connection, session_id: int, cause: MissCause) -> None:
+    """Notes why the next request of a session will not extend its last one; only the first cause since a request
+    counts."""
+    connection.execute(
+        "INSERT INTO disturbances (session_id, cause) VALUES (:session, :cause) ON CONFLICT (session_id) DO NOTHING",
+        {"session": session_id, "cause": cause},
+    )
+
+
+def _payer(connection: Connection, payer: Payer) -> tuple[int | None, int | None]:
+    """Ids of scope and session; an incognito session is not named."""
+    if payer.session_id is not None:
+        row = connection.execute("SELECT scope_id FROM sessions WHERE id = :id", {"id": payer.session_id}).fetchone()
+        if row is not None:
+            return int(row["scope_id"]), payer.session_id
+    return None if payer.scope is None else rows.ensure_scope(connection, payer.scope), None
+
+
+def _values(scopes: frozenset[Scope], **given: object) -> dict[str, object]:
+    return {"scopes": scope_parameter(scopes), "session": None, "since": None, "until": None, **given}
+
+
+def _usage(row: Row) -> Usage:
+    return Usage(**{field.name: row[f"{field.name}_tokens"] for field in fields(Usage)})

@@ -164,14 +164,16 @@ def _usage(
     """What the model has cost, and how much came from the cache."""
 
     async def objects(services: Services, scopes: frozenset[Scope]) -> object:
-        report = services.usage_report
+        from gateway.commands.status import LATELY
+
+        report = services.usage_log
         if what == "months":
             months = await report.months(scopes)
             return [_spent(spent, month=f"{day:%Y-%m}") for day, spent in months]
         if what == "sessions":
             sessions = await report.sessions(scopes, limit)
             return [_spent(spent, session=one.id, title=one.title) for one, spent in sessions]
-        return _spent(await report.lately(scopes))
+        return _spent(await report.spent(scopes, since=services.clock.now() - LATELY))
 
     if as_json:
         print_json(objects, scope)

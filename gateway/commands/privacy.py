@@ -112,7 +112,7 @@ class ExportCommands:
                 yield {"kind": "note", "target": target, "text": note}
         for typed in await asyncio.to_thread(services.home_files.typed, scopes):
             yield {"kind": "typed in the terminal", "text": typed}
-        for (kind, model), bill in (await services.usage_report.spent(scopes)).bills:
+        for (kind, model), bill in (await services.usage_log.spent(scopes)).bills:
             cost = None if bill.cost is None else bill.prices.amount(bill.cost)
             spent = {"calls": bill.calls, "tokens": asdict(bill.usage), "cost": cost}
             yield {"kind": "spent on models", "for": kind, "model": model, **spent}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from gateway.supervisor import Supervisor
 
 
+LATELY = timedelta(days=30)
 SESSIONS = 10
 TITLE_CHARS = 40
 
@@ -81,8 +83,9 @@ class UsageCommands:
     specs = announced("usage")
 
     def __init__(self, services: Services) -> None:
-        self._report = services.usage_report
+        self._usage_log = services.usage_log
         self._conversations = services.conversations
+        self._clock = services.clock
         self._zone = ZoneInfo(services.settings.general.zone)
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
@@ -90,27 +93,27 @@ class UsageCommands:
             case []:
                 return await self._overview(context)
             case ["months"]:
-                months = [(f"{day:%B %Y}", spent) for day, spent in await self._report.months(context.scopes)]
+                months = [(f"{day:%B %Y}", spent) for day, spent in await self._usage_log.months(context.scopes)]
                 return Answer(text=_listed(months))
             case ["sessions", *limit] if all(word.isdecimal() and len(word) < 5 for word in limit):
-                sessions = await self._report.sessions(context.scopes, int(limit[0]) if limit else SESSIONS)
+                sessions = await self._usage_log.sessions(context.scopes, int(limit[0]) if limit else SESSIONS)
                 named = [(self._name(session), spent) for session, spent in sessions]
                 buttons = tuple(button(str(session.id), "usage", str(session.id)) for session, _ in sessions)
                 return Answer(text=_listed(named), buttons=buttons)
             case [number] if number.isdecimal() and len(number) < 19:
                 if await self._conversations.find(int(number), context.scopes) is None:
                     raise Refused(f"There is no conversation {int(number)} here. `/usage sessions` lists the latest.")
-                spending = await self._report.spent(context.scopes, session_id=int(number))
+                spending = await self._usage_log.spent(context.scopes, session_id=int(number))
                 return Answer(text=_details(f"Conversation {int(number)}", spending))
         raise Refused(texts.USAGE_USAGE)
 
     async def _overview(self, context: CommandContext) -> Answer:
-        lately = await self._report.lately(context.scopes)
+        lately = await self._usage_log.spent(context.scopes, since=self._clock.now() - LATELY)
         parts = [_details("The last 30 days", lately)]
         if context.session.is_incognito:
             parts.insert(0, "**This conversation** is incognito: its calls are in the sum below, and under no name.")
         elif not context.is_shell:
-            here = await self._report.spent(context.scopes, session_id=context.session.id)
+            here = await self._usage_log.spent(context.scopes, session_id=context.session.id)
             parts.insert(0, _details("This conversation", here))
         buttons = (button("By month", "usage", "months"), button("By conversation", "usage", "sessions"))
         return Answer(text="\n\n".join(parts), buttons=buttons if lately.calls else ())

@@ -90,7 +90,7 @@ async def converse(
                 address = harness.inbound("").address
                 session = await harness.services.conversations.current(address)
                 assert session is not None
-                spending = await harness.services.usage_report.spent(frozenset({session.scope}), session_id=session.id)
+                spending = await harness.services.usage_log.spent(frozenset({session.scope}), session_id=session.id)
         finally:
             await claude.close()
     return spending

@@ -31,7 +31,7 @@ async def _services(home: Path, api: MessagesApi, options: str = "") -> AsyncIte
 
 
 async def _causes(harness: GatewayHarness) -> dict[str, int]:
-    return {cause: part.calls for cause, part in (await harness.services.usage_report.spent(MINE)).misses}
+    return {cause: part.calls for cause, part in (await harness.services.usage_log.spent(MINE)).misses}
 
 
 async def test_an_edit_and_an_erasure_miss_once_each(home: Path) -> None:
@@ -78,5 +78,5 @@ async def test_every_kind_of_call_is_in_the_books(home: Path) -> None:
         await harness.say("My sister Ana lives in Porto and takes the ferry.")
         await harness.say("/new")
         await harness.say("/recall --summary --expand where does Ana live")
-        kinds = {kind: part.calls for kind, part in (await harness.services.usage_report.spent(MINE)).kinds}
+        kinds = {kind: part.calls for kind, part in (await harness.services.usage_log.spent(MINE)).kinds}
     assert kinds == {"chat": 1, "title": 1, "facts": 2, "expansion": 1, "summary": 1}, "facts are asked for once more"

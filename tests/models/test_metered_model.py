@@ -54,7 +54,7 @@ class _Desk:
         return await self.meter.complete(request, lambda _: None, lambda _: None)
 
     async def causes(self) -> dict[MissCause, int]:
-        return {one.miss: one.missed for one in await self.calls.sums(MINE) if one.miss is not None}
+        return {one.miss: one.missed for one in (await self.calls.spent(MINE)).sums if one.miss is not None}
 
 
 @pytest.fixture
@@ -69,7 +69,8 @@ async def test_a_prefix_that_is_read_is_no_miss(router: _Desk) -> None:
     await router.ask(router.second, READ)
     await router.ask(router.second, replace(READ, cache_read=1045))
     assert await router.causes() == {"first": 1000}
-    sums = [(one.kind, one.model, one.miss, one.calls, one.usage.output) for one in await router.calls.sums(MINE)]
+    spending = await router.calls.spent(MINE)
+    sums = [(one.kind, one.model, one.miss, one.calls, one.usage.output) for one in spending.sums]
     assert sums == [("chat", "scripted", None, 2, 10), ("chat", "scripted", "first", 1, 5)]
 
 
@@ -117,7 +118,7 @@ async def test_a_server_without_a_cache_misses_nothing(router: _Desk) -> None:
 
 async def test_what_used_no_tokens_is_not_entered(router: _Desk) -> None:
     await router.ask(router.first, Usage())
-    assert await router.calls.sums(MINE) == []
+    assert (await router.calls.spent(MINE)).sums == []
 
 
 async def test_other_kinds_are_entered_and_miss_nothing(router: _Desk) -> None:
@@ -125,7 +126,7 @@ async def test_other_kinds_are_entered_and_miss_nothing(router: _Desk) -> None:
     await router.ask(replace(router.second, kind="title"), NOTHING_READ)
     await router.ask(Request(system=(), messages=_turns("x"), kind="expansion", payer=Payer(scope=ANA)), FULL)
     await router.ask(Request(system=(), messages=_turns("x")), FULL)
-    assert sorted(one.kind for one in await router.calls.sums(MINE)) == ["chat", "expansion", "title"]
+    assert sorted(one.kind for one in (await router.calls.spent(MINE)).sums) == ["chat", "expansion", "title"]
     assert await router.causes() == {"first": 1000}
 
 
@@ -133,7 +134,7 @@ async def test_a_model_that_fails_costs_nothing(router: _Desk) -> None:
     router.model.script.append(ModelError("overloaded"))
     with pytest.raises(ModelError):
         await router.meter.complete(router.first, lambda _: None, lambda _: None)
-    assert await router.calls.sums(MINE) == []
+    assert (await router.calls.spent(MINE)).sums == []
 
 
 class _ShutBooks(UsageLog):

@@ -83,9 +83,9 @@ async def kept(database: Database, clock: SteadyClock) -> _Kept:
             "transcript": lambda session_id, _, scopes: transcripts.transcript(session_id, scopes),
             "recent": lambda _, __, scopes: transcripts.recent(scopes, 10),
             "recent by text": lambda _, __, scopes: transcripts.recent(scopes, 10, "secret"),
-            "sums of calls": lambda session_id, _, scopes: calls.sums(scopes, session_id=session_id),
+            "sums of calls": lambda session_id, _, scopes: _sums(calls, scopes, session_id),
             "sessions with calls": lambda _, __, scopes: calls.sessions(scopes, 10),
-            "the latest call": lambda _, __, scopes: calls.latest(scopes),
+            "months with calls": lambda _, __, scopes: calls.months(scopes),
             "jobs of": lambda _, __, scopes: jobs.of(scopes),
             "find a job": lambda _, job_id, scopes: jobs.find(job_id, scopes),
             "changes": lambda _, __, scopes: notes.changes(scopes),
@@ -103,6 +103,10 @@ async def kept(database: Database, clock: SteadyClock) -> _Kept:
 async def _open_history(conversations: Conversations, scopes: Scopes) -> list[Message]:
     found = await conversations.opened(CHAT, scopes)
     return found[1] if found else []
+
+
+async def _sums(calls: UsageLog, scopes: Scopes, session_id: int) -> object:
+    return (await calls.spent(scopes, session_id=session_id)).sums
 
 
 async def _sources(notes: Notes, scopes: Scopes) -> list[str]:
@@ -137,9 +141,9 @@ async def test_every_reading_method_that_takes_scopes_is_in_the_matrix(kept: _Ke
         "Conversations.opened",
         "Transcripts.transcript",
         "Transcripts.recent",
-        "UsageLog.sums",
+        "UsageLog.spent",
         "UsageLog.sessions",
-        "UsageLog.latest",
+        "UsageLog.months",
         "Jobs.of",
         "Jobs.find",
         "Notes.changes",

@@ -10,7 +10,7 @@ import pytest
 from config.settings import Price
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
-from core.store.usage import MissCause, ModelCall, Prices, Spending, UsageLog, UsageReport, UsageSum, disturb
+from core.store.usage import MissCause, ModelCall, Prices, Spending, UsageLog, UsageSum, disturb
 from core.types import Address, CallKind, Payer, Usage
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.samples import ANA, BOB, CHAT, NOON, message, opened, session
@@ -40,9 +40,9 @@ def call(payer: Payer, kind: CallKind = "chat", at: datetime = NOON, **changes: 
 
 async def next_miss(calls: UsageLog, session_id: int) -> MissCause | None:
     """Why the next call, which reads nothing from the cache, missed."""
-    before = {(one.model, one.miss): one.calls for one in await calls.sums(MINE, session_id=session_id)}
+    before = {(one.model, one.miss): one.calls for one in (await calls.spent(MINE, session_id=session_id)).sums}
     await calls.keep(call(Payer(session_id=session_id), usage=MISS))
-    after = await calls.sums(MINE, session_id=session_id)
+    after = (await calls.spent(MINE, session_id=session_id)).sums
     (cause,) = (one.miss for one in after if one.calls > before.get((one.model, one.miss), 0))
     return cause
 
@@ -57,7 +57,7 @@ async def test_sums_are_by_kind_model_and_cause(conversations: Conversations, ca
     ):
         await calls.keep(call(one, kind, at, model=model))  # type: ignore[arg-type]
     await calls.keep(call(Payer(scope=ANA), "expansion", model="haiku"))
-    sums = await calls.sums(MINE)
+    sums = (await calls.spent(MINE)).sums
     assert UsageSum(kind="chat", model="sonnet", calls=2, usage=ONE + ONE) in sums
     assert [(one.kind, one.model, one.calls) for one in sums] == [
         ("chat", "opus", 1),
@@ -65,13 +65,12 @@ async def test_sums_are_by_kind_model_and_cause(conversations: Conversations, ca
         ("expansion", "haiku", 1),
         ("title", "haiku", 1),
     ]
-    assert [one.calls for one in await calls.sums(MINE, since=NOON + DAY)] == [1]
-    assert sum(one.calls for one in await calls.sums(MINE, since=NOON, until=NOON + DAY)) == 4, "the end is outside"
-    assert sum(found.calls for found in await calls.sums(MINE, session_id=one.session_id)) == 4
-    assert await calls.sums(MINE, session_id=10**30) == []
-    assert await calls.latest(MINE) == NOON + DAY
-    assert await calls.latest(MINE, NOON + DAY) == NOON
-    assert await calls.latest(MINE, NOON) is await calls.latest(frozenset((BOB,))) is None
+    assert [one.calls for one in (await calls.spent(MINE, since=NOON + DAY)).sums] == [1]
+    assert sum(one.calls for one in (await calls.spent(MINE, since=NOON, until=NOON + DAY)).sums) == 4, (
+        "the end is outside"
+    )
+    assert sum(found.calls for found in (await calls.spent(MINE, session_id=one.session_id)).sums) == 4
+    assert (await calls.spent(MINE, session_id=10**30)).sums == []
 
 
 async def test_a_call_goes_on_the_account_of_its_sessions_scope(conversations: Conversations, calls: UsageLog) -> None:
@@ -80,10 +79,12 @@ async def test_a_call_goes_on_the_account_of_its_sessions_scope(conversations: C
     await calls.keep(call(Payer(session_id=-5, scope=BOB)))
     await calls.keep(call(Payer(session_id=999)))
     await calls.keep(call(Payer()))
-    assert [one.calls for one in await calls.sums(MINE)] == [1]
-    assert [one.calls for one in await calls.sums(frozenset((BOB,)))] == [1]
-    assert await calls.sums(frozenset((BOB,)), session_id=-5) == [], "what is incognito has no name in the books"
-    assert [one.calls for one in await calls.sums(frozenset((ANA, BOB)))] == [2], "nobody's are left out"
+    assert [one.calls for one in (await calls.spent(MINE)).sums] == [1]
+    assert [one.calls for one in (await calls.spent(frozenset((BOB,)))).sums] == [1]
+    assert (await calls.spent(frozenset((BOB,)), session_id=-5)).sums == [], (
+        "what is incognito has no name in the books"
+    )
+    assert [one.calls for one in (await calls.spent(frozenset((ANA, BOB)))).sums] == [2], "nobody's are left out"
 
 
 async def test_the_sessions_of_the_latest_calls_come_first(conversations: Conversations, calls: UsageLog) -> None:
@@ -94,7 +95,7 @@ async def test_the_sessions_of_the_latest_calls_come_first(conversations: Conver
         await calls.keep(call(Payer(session_id=made.id), at=NOON - number * DAY))
         await calls.keep(call(Payer(session_id=made.id), "title", at=NOON - number * DAY))
     found = await calls.sessions(MINE, 2)
-    assert [session.title for session in found] == ["t0", "t1"]
+    assert [(session.title, spending.calls) for session, spending in found] == [("t0", 2), ("t1", 2)]
     assert await calls.sessions(frozenset((BOB,)), 10) == []
 
 
@@ -106,9 +107,9 @@ async def test_misses_are_counted_by_cause(conversations: Conversations, calls: 
         await calls.keep(call(payer, at=NOON + later * DAY, usage=usage, cached_from=NOON + later * DAY))
     await database.write(lambda connection: disturb(connection, made.id, "forget"))
     await calls.keep(call(payer, at=NOON + 3 * DAY, usage=MISS))
-    for found in (await calls.sums(MINE), await calls.sums(MINE, session_id=payer.session_id)):
+    for found in ((await calls.spent(MINE)).sums, (await calls.spent(MINE, session_id=payer.session_id)).sums):
         assert [(one.miss, one.calls, one.missed) for one in found] == [(None, 1, 0), ("forget", 1, 9), ("idle", 3, 12)]
-    assert await calls.sums(MINE, since=NOON + 4 * DAY) == []
+    assert (await calls.spent(MINE, since=NOON + 4 * DAY)).sums == []
 
 
 async def test_what_a_call_read_is_compared_with_the_last_one_for_an_answer(
@@ -234,20 +235,18 @@ async def test_months_are_those_of_the_zone_and_empty_ones_are_left_out(
     await _spend(calls, 1, datetime(2026, 11, 20, tzinfo=UTC))
     await _spend(calls, 2, datetime(2026, 10, 31, 23, 30, tzinfo=UTC))
     await _spend(calls, 4, datetime(2025, 12, 31, 22, 59, tzinfo=UTC))
-    books = UsageReport(calls, Prices({}, "$"), SteadyClock(), zone)
+    books = UsageLog(database, zone=zone)
     assert {day: spending.usage.input for day, spending in await books.months(MINE)} == months
     assert await books.months(frozenset()) == []
 
 
-async def test_at_most_twelve_months_and_thirty_days(database: Database) -> None:
+async def test_at_most_twelve_months(database: Database) -> None:
     calls = UsageLog(database)
     for month in range(1, 12):
         for year in (2025, 2026):
             await _spend(calls, month, datetime(year, month, 1, 12, tzinfo=UTC))
-    books = UsageReport(calls, Prices({}, "$"), SteadyClock(), "UTC")
-    months = [day for day, _ in await books.months(MINE)]
+    months = [day for day, _ in await calls.months(MINE)]
     assert months == [*(date(2026, month, 1) for month in range(11, 0, -1)), date(2025, 11, 1)]
-    assert (await books.lately(MINE)).usage.input == 11, "what is more than thirty days old is not lately"
 
 
 async def _spend(calls: UsageLog, tokens: int, at: datetime) -> None:
