@@ -6,9 +6,8 @@ Besides the composition root the only place that names the clients of platforms 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Literal
 from zoneinfo import ZoneInfo
 
@@ -24,8 +23,6 @@ from gateway.services import Services, WallClock, chosen, client, is_running
 from gateway.supervisor import CONNECTED
 
 PROBE_S = 30.0
-Probe = Callable[[], Awaitable[str]]
-"""Asks something outside; returns a sentence, raises MnemeError for what is wrong."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,41 +39,41 @@ async def check(settings: Settings | None, problems: Sequence[str] = ()) -> list
     """All results, in the order in which a person would put things right. `settings` is None when they could not be
     read because of `problems`."""
     if settings is None:
-        wrong = [CheckResult(subject="settings", state="wrong", text=one, advice=_remedy(one)) for one in problems]
-        return [*wrong, _sqlite()]
+        return [*map(_problem, problems), _sqlite()]
     results = [*_home(settings), _sqlite(), *[result async for result in _store(settings)]]
-    probes = {"model": _model(settings), **_platforms(settings)}
-    names = [name for name, table in settings.memory.providers.items() if table.enabled]
-    probes |= {f"memory {name}": partial(_provider, settings, name) for name in names}
-    asked = await asyncio.gather(*(ask(subject, probe) for subject, probe in probes.items()))
-    return results + [await _beside_gateway(settings, result) for result in asked]
-
-
-async def _beside_gateway(settings: Settings, result: CheckResult) -> CheckResult:
-    """What is right by itself may still not work for the gateway that runs now."""
-    if result.state != "right" or result.subject not in settings.platforms or not is_running(settings.home):
-        return result
+    probes = {"model": _model(settings), "telegram": _telegram(settings), "discord": _discord(settings)}
+    for name, table in settings.memory.providers.items():
+        if table.enabled:
+            probes[f"memory {name}"] = _provider(settings, name)
+    results += await asyncio.gather(*(ask(subject, probe) for subject, probe in probes.items()))
+    if not is_running(settings.home):
+        return results
     async with Services.open(settings) as services:
-        state = (await services.platforms()).get(result.subject, CONNECTED)
-    if state == CONNECTED:
-        return result
-    return replace(result, state="wrong", text=f"{result.text} For the running gateway it is {state}.")
+        states = await services.platforms()
+    return [_beside_gateway(result, states.get(result.subject, CONNECTED)) for result in results]
 
 
-async def ask(subject: str, probe: Probe | None) -> CheckResult:
-    """The result of a probe; None stands for what is not set up."""
-    if probe is None:
-        return CheckResult(
-            subject=subject, state="off", text="It is not set up.", advice=texts.table("SET_UP").get(subject, "")
-        )
+async def ask(subject: str, probe: Awaitable[str | None]) -> CheckResult:
+    """What came of asking something outside: a sentence, None for what is not set up, MnemeError for what is wrong."""
     try:
         async with asyncio.timeout(PROBE_S):
-            return CheckResult(subject=subject, state="right", text=await probe())
+            text = await probe
     except TimeoutError:
         text = f"There was no answer within {PROBE_S:.0f} s."
         return CheckResult(subject=subject, state="wrong", text=text, advice="Check the network and the address.")
     except MnemeError as error:
         return CheckResult(subject=subject, state="wrong", text=str(error))
+    if text is None:
+        advice = texts.table("SET_UP").get(subject, "")
+        return CheckResult(subject=subject, state="off", text="It is not set up.", advice=advice)
+    return CheckResult(subject=subject, state="right", text=text)
+
+
+def _beside_gateway(result: CheckResult, state: str) -> CheckResult:
+    """What is right by itself may still not work for the gateway that runs now."""
+    if result.state != "right" or state == CONNECTED:
+        return result
+    return replace(result, state="wrong", text=f"{result.text} For the running gateway it is {state}.")
 
 
 async def repaired(settings: Settings) -> CheckResult:
@@ -94,9 +91,10 @@ async def repaired(settings: Settings) -> CheckResult:
     return CheckResult(subject="repair", state="right", text=f"The text indexes were built anew from {held}.")
 
 
-def _remedy(problem: str) -> str:
-    name = problem.partition(":")[0]
-    return f"Set {name}." if name in ENVIRONMENT.values() else "Put it right in mneme.toml."
+def _problem(text: str) -> CheckResult:
+    name = text.partition(":")[0]
+    advice = f"Set {name}." if name in ENVIRONMENT.values() else "Put it right in mneme.toml."
+    return CheckResult(subject="settings", state="wrong", text=text, advice=advice)
 
 
 def _home(settings: Settings) -> list[CheckResult]:
@@ -151,32 +149,31 @@ def _result(subject: str, wrong: Sequence[str], advice: str, right: str) -> Chec
     return CheckResult(subject=subject, state="wrong" if wrong else "right", text=text, advice=advice)
 
 
-def _model(settings: Settings) -> Probe | None:
+async def _model(settings: Settings) -> str | None:
     claude = client(settings, WallClock())
     if claude is None:
         return None
-
-    async def probe() -> str:
-        try:
-            return " ".join([await claude.reach(name) for name in {settings.model.chat: 0, settings.model.helper: 0}])
-        finally:
-            await claude.close()
-
-    return probe
+    try:
+        return " ".join([await claude.reach(name) for name in {settings.model.chat: 0, settings.model.helper: 0}])
+    finally:
+        await claude.close()
 
 
-def _platforms(settings: Settings) -> dict[str, Probe | None]:
-    telegram, discord = settings.telegram_token, settings.discord_token
-    probes: dict[str, Probe | None] = dict.fromkeys(("telegram", "discord"))
-    if telegram and "telegram" in settings.platforms:
-        probes["telegram"] = partial(check_telegram, telegram.get_secret_value(), settings.telegram_api_url)
-    if discord and "discord" in settings.platforms:
-        url, has_content = settings.discord_api_url, settings.discord.message_content
-        probes["discord"] = partial(check_discord, discord.get_secret_value(), url, has_message_content=has_content)
-    return probes
+async def _telegram(settings: Settings) -> str | None:
+    token = settings.telegram_token
+    if token is None or "telegram" not in settings.platforms:
+        return None
+    return await check_telegram(token.get_secret_value(), settings.telegram_api_url)
 
 
-async def _provider(settings: Settings, name: str) -> str:
+async def _discord(settings: Settings) -> str | None:
+    token, has_content = settings.discord_token, settings.discord.message_content
+    if token is None or "discord" not in settings.platforms:
+        return None
+    return await check_discord(token.get_secret_value(), settings.discord_api_url, has_message_content=has_content)
+
+
+async def _provider(settings: Settings, name: str) -> str | None:
     found, wrong = await asyncio.to_thread(chosen, settings)
     if name in wrong:
         raise ConfigError(wrong[name])
@@ -192,5 +189,5 @@ async def _provider(settings: Settings, name: str) -> str:
     async with Services.open(settings) as services:
         counts = await services.sync_queue.counts(name)
     if counts.dead:
-        raise ConfigError(f"{texts.given_up(counts).capitalize()}. `mneme memory sync {name}` sends it again.")
+        raise ConfigError(f"{texts.sync_state(counts).capitalize()}. `mneme memory sync {name}` sends it again.")
     return f"It can be used; {texts.sync_state(counts) or 'it has taken all that it was told'}."

@@ -61,14 +61,18 @@ class OwnerNotices:
     async def tell_of_pending(self, note: PendingNote, began_at: datetime) -> None:
         """Tells of what waits for a yes, the owner for a room; nothing new where a notice was left since `began_at`."""
         scope = note.scope
-        text = texts.waits_for_yes(scope, note.reason, note.target)
-        key = f"aside:{scope.key}:{began_at.isoformat()}"
-        await self.tell(key, text, LOCAL if scope.is_room else scope)
+        did = {"fact": "remember", "remind": "plan", "cron": "plan"}.get(note.target, "note")
+        text = f"Before I {did} something, I need your yes: {note.reason}. `/memory pending` shows it"
+        if scope.is_room:
+            shell = f"`mneme memory pending --scope {scope.key}` in a shell"
+            text = f"About the room `{scope.key}`: {text} in that room, {shell}"
+        await self.tell(f"aside:{scope.key}:{began_at.isoformat()}", f"{text}.", LOCAL if scope.is_room else scope)
 
     async def warn_of_note(self, scope: Scope, target: str, reason: str, entry: str) -> None:
         """A note written by hand that looks wrong; it stands all the same."""
         digest = sha256(entry.encode("utf-8", "replace")).hexdigest()
-        text = texts.note_by_hand(FILES[target], scope, reason)
+        room = f" of the room `{scope.key}`" if scope.is_room else ""
+        text = texts.NOTE_BY_HAND.format(name=f"{FILES[target]}{room}", reason=reason)
         await self.tell(f"warned:{scope.key}:{digest}", text, LOCAL if scope.is_room else scope)
 
     async def warn_of_file(self, name: str, reason: str, digest: str) -> None:

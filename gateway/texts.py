@@ -15,7 +15,7 @@ from typing import Any
 from core.errors import MnemeError
 from core.markup.markdown import escape
 from core.store.sync import QueueCounts
-from core.types import Account, Scope
+from core.types import Account
 
 
 def __getattr__(name: str) -> str:
@@ -100,50 +100,12 @@ def unfinished(count: int) -> str:
     return f"{count} answers are not finished; they will be finished after the next start." if count else ""
 
 
-def unknown_command(name: str, near: Sequence[str]) -> str:
-    guess = f" Did you mean {' or '.join(f'/{one}' for one in near)}?" if near else ""
-    return f"There is no command /{name[:40]}.{guess} /help lists them all."
-
-
 # Conversations
 
 
 def titled(title: str | None) -> str:
     """A title to stand behind a noun; empty where there is none."""
     return f" “{escape(title)}”" if title else ""
-
-
-# Accounts that belong to one person
-
-
-def link_question(other: Sequence[str], own: Sequence[str]) -> str:
-    """To the side `own` about the side `other`: names as `person` writes them, the account that was asked first."""
-    more = f" It is linked with {listed(other[1:])}." if len(other) > 1 else ""
-    reach = "here" if len(own) == 1 else f"here and on {listed(own[1:])}"
-    return (
-        f"Is {other[0]} you as well?{more} Once linked, it will see everything you said {reach}, and you everything it "
-        "said there. Say **yes** only if both are yours; anything else cancels it."
-    )
-
-
-# Notes
-
-
-def waits_for_yes(scope: Scope, reason: str, target: str) -> str:
-    did = {"fact": "remember", "remind": "plan", "cron": "plan"}.get(target, "note")
-    text = f"Before I {did} something, I need your yes: {reason}."
-    if not scope.is_room:
-        return f"{text} `/memory pending` shows it."
-    look = f"`/memory pending` shows it in that room, `mneme memory pending --scope {scope.key}` in a shell."
-    return f"About the room `{scope.key}`: {text} {look}"
-
-
-def note_by_hand(name: str, scope: Scope, reason: str) -> str:
-    room = f" of the room `{scope.key}`" if scope.is_room else ""
-    return (
-        f"A note that was written by hand into {name}{room} contains {reason}. It is used in the prompts; if you did "
-        "not write it, take it out: `/memory remove …`."
-    )
 
 
 # Forgetting and taking along
@@ -159,17 +121,12 @@ def forgettable(counts: Iterable[tuple[str, int]]) -> str:
 
 def sync_state(counts: QueueCounts) -> str:
     """How a service stands with what it is to be told; empty when it was told everything."""
-    parts = [given_up(counts)]
+    parts = []
     if counts.waiting:
         tried = f" (the last try: {counts.reason})" if counts.reason and not counts.dead else ""
         waits = f"wait{'s' * (counts.waiting == 1)} to be delivered{tried}"
-        parts.insert(0, f"{counted(counts.waiting, 'message')} to it {waits}")
-    return "; ".join(filter(None, parts))
-
-
-def given_up(counts: QueueCounts) -> str:
-    """``1 message to it was given up (…)``; empty for none."""
-    if not counts.dead:
-        return ""
-    were = "was" if counts.dead == 1 else "were"
-    return f"{counted(counts.dead, 'message')} to it {were} given up ({counts.reason})"
+        parts.append(f"{counted(counts.waiting, 'message')} to it {waits}")
+    if counts.dead:
+        were = "was" if counts.dead == 1 else "were"
+        parts.append(f"{counted(counts.dead, 'message')} to it {were} given up ({counts.reason})")
+    return "; ".join(parts)

@@ -129,7 +129,11 @@ def _yes(link: Link) -> Command:
 
 
 def _question(other: Sequence[NamedAccount], own: Sequence[NamedAccount]) -> str:
-    return texts.link_question(_names(other), _names(own))
+    """To the side `own` about the side `other`: in each the account that was asked first."""
+    first, *others = _names(other)
+    more = f" It is linked with {texts.listed(others)}." if others else ""
+    reach = f"here and on {texts.listed(_names(own)[1:])}" if len(own) > 1 else "here"
+    return texts.LINK_QUESTION.format(other=first, more=more, reach=reach)
 
 
 def _names(accounts: Sequence[NamedAccount]) -> list[str]:

@@ -287,7 +287,8 @@ class Commands:
         group = self._groups.get(command.name)
         if group is None:
             near = difflib.get_close_matches(command.name, self._specs, n=3, cutoff=0.5)
-            return Answer(text=texts.unknown_command(command.name, near))
+            guess = f" Did you mean {' or '.join(f'/{one}' for one in near)}?" if near else ""
+            return Answer(text=f"There is no command /{command.name[:40]}.{guess} /help lists them all.")
         if context.session.is_incognito and not self.is_reading(command) and command.name not in _INCOGNITO:
             raise Refused(texts.INCOGNITO_WRITES_NOTHING)
         return await group.run(command, context)

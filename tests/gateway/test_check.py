@@ -107,11 +107,14 @@ async def test_probes_are_told_apart() -> None:
     async def broken() -> str:
         raise ModelError("It does not.")
 
-    assert (await ask("one", fine)).state == "right"
-    assert (await ask("one", fine)).text == "It answers."
-    wrong = await ask("two", broken)
+    async def nowhere() -> None:
+        return None
+
+    right = await ask("one", fine())
+    assert (right.state, right.text) == ("right", "It answers.")
+    wrong = await ask("two", broken())
     assert (wrong.state, wrong.text) == ("wrong", "It does not.")
-    off = await ask("telegram", None)
+    off = await ask("telegram", nowhere())
     assert (off.state, off.advice) == ("off", texts.table("SET_UP")["telegram"])
 
 
