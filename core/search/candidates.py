@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
 
 from core.search.ranking import rank, weights
-from core.store.query import MessageMatch, SearchQuery, TermCounts
+from core.store.query import MessageMatch, SearchQuery
 from core.store.sqlite.text_index import LINEAGES_READ, RANKED_CHUNKS, TextIndex
 from core.text.normalize import clean, is_unspaced, spaced_words_of
 from core.text.terms import asks_when, moment_terms, query_terms, terms_of
@@ -41,35 +40,27 @@ class RankedMatches(NamedTuple):
 def any_words(index: TextIndex, query: SearchQuery) -> RankedMatches:
     typed = clean(query.text)
     terms = query_terms(query.text)
-    counted, latest, said = _counted(index, typed, terms)
+    others = [way for way in other_ways(typed) if not set(way) <= set(terms)]
+    frequencies = index.frequencies(dict.fromkeys([*terms, *chain.from_iterable(others)]))
+    said = [way for way in others if all(frequencies[term] or term in index.latest_terms for term in way)][
+        :OTHERS_ASKED
+    ]
     unsaid = {
         term: word
         for word in spaced_words_of(typed)
         for term in terms_of(word)
-        if counted.frequencies.get(term) == 0 and term not in latest and not _is_within(term, said)
+        if frequencies.get(term) == 0 and term not in index.latest_terms and not _is_within(term, said)
     }
-    corrections = _corrections(index, unsaid, counted.scopes[:SCOPES_TRIED], latest)
+    corrections = _corrections(index, unsaid)
     shares = _shares(terms, corrections, said)
-    counted.frequencies.update(index.counts(term for term in shares if term not in counted.frequencies).frequencies)
-    scores, matches = _ranked(index, query, counted, shares)
+    frequencies |= index.frequencies([term for term in shares if term not in frequencies])
+    scores, matches = _ranked(index, query, {term: frequencies[term] for term in shares}, shares)
     return RankedMatches(
         scores=scores,
         matches=matches,
         text=" ".join(dict.fromkeys([*shares, query.text])) if corrections or said else query.text,
         corrected={unsaid[term]: "”, “".join(taken) for term, taken in corrections.items()},
     )
-
-
-def _counted(
-    index: TextIndex, typed: str, terms: Sequence[str]
-) -> tuple[TermCounts, Counter[str], list[tuple[str, ...]]]:
-    """Term counts, the terms not in any chunk yet (read only when one is unknown), and the other ways that were
-    said."""
-    others = [way for way in other_ways(typed) if not set(way) <= set(terms)]
-    counted = index.counts(dict.fromkeys([*terms, *chain.from_iterable(others)]))
-    latest = index.latest_terms() if 0 in counted.frequencies.values() else Counter[str]()
-    said = [way for way in others if all(counted.frequencies[term] or term in latest for term in way)]
-    return counted, latest, said[:OTHERS_ASKED]
 
 
 def leading_terms(frequencies: Mapping[str, int], count: int) -> tuple[list[str], list[str]]:
@@ -93,18 +84,17 @@ def leading_terms(frequencies: Mapping[str, int], count: int) -> tuple[list[str]
 
 
 def _ranked(
-    index: TextIndex, query: SearchQuery, counted: TermCounts, shares: Mapping[str, float]
+    index: TextIndex, query: SearchQuery, frequencies: Mapping[str, int], shares: Mapping[str, float]
 ) -> tuple[dict[int, float], list[MessageMatch]]:
     """Scores of the lineages and their messages, best first, in as many parts as the page needs; `shares` is how much
     each term counts."""
-    frequencies = {term: counted.frequencies[term] for term in shares}
-    leading, lending = leading_terms(frequencies, counted.chunks)
+    leading, lending = leading_terms(frequencies, index.chunks)
     moments = moment_terms() if asks_when(query.text) else frozenset[str]()
-    idf = {term: weight * shares[term] for term, weight in weights(frequencies, counted.chunks).items()}
+    idf = {term: weight * shares[term] for term, weight in weights(frequencies, index.chunks).items()}
     scores: dict[int, float] = {}
     matches: list[MessageMatch] = []
     for part in range(1 + max(0, min(query.page * query.limit, FARTHEST)) // LINEAGES_READ):
-        lineages = index.candidates({term: frequencies[term] for term in leading}, lending, counted.scopes, part)
+        lineages = index.candidates({term: frequencies[term] for term in leading}, lending, part)
         found, ranked = rank(idf, lineages, moments)
         matches += [match for match in ranked if match.root_id not in scores]
         scores |= {root: score for root, score in found.items() if root not in scores}
@@ -144,17 +134,15 @@ UNLIKELY = 0.2
 """As a share of the most likely; less is not asked for."""
 
 
-def _corrections(
-    index: TextIndex, unsaid: Mapping[str, str], scopes: Sequence[int], latest: Counter[str]
-) -> dict[str, Correction]:
+def _corrections(index: TextIndex, unsaid: Mapping[str, str]) -> dict[str, Correction]:
     """For each term that was never said (with its word as typed) what is taken for it, where something is near:
-    "Lisbno" is Lisbon, "icecream" ice cream. `latest`: the terms of what is in no chunk yet."""
+    "Lisbno" is Lisbon, "icecream" ice cream."""
     mended = [term for term, word in unsaid.items() if word.isalpha() and SHORTEST <= len(word) + 1 <= LONGEST]
-    found = {term: _one_slip_away(index, unsaid[term].casefold(), scopes, latest) for term in mended[:WORDS_TRIED]}
+    found = {term: _one_slip_away(index, unsaid[term].casefold()) for term in mended[:WORDS_TRIED]}
     return {term: taken for term, taken in found.items() if taken}
 
 
-def _one_slip_away(index: TextIndex, word: str, scopes: Sequence[int], latest: Counter[str]) -> Correction:
+def _one_slip_away(index: TextIndex, word: str) -> Correction:
     """Of all that is one slip of the finger away, some hundred terms looked up at once (3 to 5 ms), what was said."""
     parts = [f"{word[:place]} {word[place:]}" for place in range(SHORTEST_PART, len(word) - SHORTEST_PART + 1)]
     likely: dict[tuple[str, ...], tuple[float, str]] = {}
@@ -162,9 +150,9 @@ def _one_slip_away(index: TextIndex, word: str, scopes: Sequence[int], latest: C
         terms = tuple(terms_of(text)) if len(text) >= SHORTEST else ()
         if terms and likelihood > likely.get(terms, (0.0, ""))[0]:
             likely[terms] = likelihood, text
-    known = index.frequencies(set(chain.from_iterable(likely)), scopes)
+    known = index.frequencies(set(chain.from_iterable(likely)), SCOPES_TRIED)
     weighed = {
-        terms: likelihood * math.log1p(min(known[term] + latest[term] for term in terms))
+        terms: likelihood * math.log1p(min(known[term] + index.latest_terms[term] for term in terms))
         for terms, (likelihood, _) in likely.items()
     }
     best = sorted(weighed.items(), key=lambda pair: (-pair[1], pair[0]))[:TAKEN]

@@ -159,15 +159,15 @@ def _overlap(one: CandidateMessage, asked: _Asked) -> _Overlap:
     near: dict[int, float] = {}
     worth, pairs = asked.worth, asked.pairs
     places: list[tuple[int, str]] = []
-    for place, word in [(place, word) for place, word in enumerate(one.terms) if word in worth]:
+    for place, word in enumerate(one.terms):
+        if word not in worth:
+            continue
         for term, share in worth[word]:
             counts[term] = counts.get(term, 0.0) + share
             if share == 1.0:
-                near.update(
-                    pairs[other, term]
-                    for before, other in places
-                    if (other, term) in pairs and place - before <= NEAR_TERMS
-                )
+                for before, other in places:
+                    if place - before <= NEAR_TERMS and (pair := pairs.get((other, term))):
+                        near[pair[0]] = pair[1]
                 places = [*places[1 - NEAR_TERMS :], (place, term)]
     _count(counts, one.name, asked.idf, 1)
     return _Overlap(counts, math.fsum(near.values()))
@@ -210,11 +210,11 @@ def _message_scores(
             bag = dict(bag)
             _count(bag, one.day, idf, DAY_WEIGHT)
         for offset, weight in OFFSETS:
-            other = index + offset
-            if 0 <= other < len(candidates) and _is_near(one, candidates[other]):
-                lengths[other] += weight * len(one.terms)
+            place = index + offset
+            if 0 <= place < len(candidates) and _is_near(one, candidates[place]):
+                lengths[place] += weight * len(one.terms)
                 lent = weight * ASKED if one.is_question and offset > 0 else weight
-                found = counts[other]
+                found = counts[place]
                 for term, count in bag.items():
                     found[term] = found.get(term, 0.0) + lent * count
     return [
@@ -226,11 +226,11 @@ def _message_scores(
 
 
 def _covered(counts: Mapping[str, float], idf: Mapping[str, float]) -> float:
-    return sum([idf[term] * min(1.0, count) for term, count in counts.items()])
+    return sum([idf[term] * count if count < 1.0 else idf[term] for term, count in counts.items()])
 
 
 def _is_near(one: CandidateMessage, other: CandidateMessage) -> bool:
-    return one.session_id == other.session_id and abs(one.chunk - other.chunk) <= 1
+    return one.session_id == other.session_id and -1 <= one.chunk - other.chunk <= 1
 
 
 def _count(counts: dict[str, float], terms: Iterable[str], idf: Mapping[str, float], weight: float) -> None:

@@ -161,16 +161,8 @@ class CandidateMessage(NamedTuple):
     message_id: int
     session_id: int
     chunk: int
-    terms: list[str]
+    terms: tuple[str, ...]
     name: tuple[str, ...]
     day: tuple[str, ...]
     is_question: bool
     is_wanted: bool
-
-
-class TermCounts(NamedTuple):
-    """The scopes of a query as numbers; for each term in how many of their chunks it stands; how many there are."""
-
-    scopes: list[int]
-    frequencies: dict[str, int]
-    chunks: int

@@ -18,6 +18,8 @@ import snowballstemmer  # type: ignore[import-untyped]
 from core.text.cjk import apart, asked_terms, asks_moment, run_terms
 from core.text.normalize import LIMIT_TERMS, clean, fold, language_data, parted, signed_terms, symbol_token, words_of
 
+REMEMBERED_CHARS = 1_000
+"""Of longer texts the terms are made anew; with 2,000 texts these are 10 MB at most."""
 _PLAIN = bytes(code if chr(code).isascii() and chr(code).isalnum() else 32 for code in range(256)).lower()
 """For ASCII, one pass over the bytes instead of a regular expression: six times as fast, and ranking reads much."""
 _WHEN = re.compile(r"\b(?:when|how long|what (?:date|day|month|year|time))\b", re.IGNORECASE)
@@ -55,6 +57,16 @@ def terms_of(text: str) -> list[str]:
         return [*filter(None, map(_term, plain)), *signed_terms(text)]
     words, runs = parted(text)
     return [*_spaced_terms(words), *_unspaced_terms(runs, run_terms)]
+
+
+def remembered_terms(text: str) -> tuple[str, ...]:
+    """`terms_of`; those of short texts are kept, because ranking and indexing read the latest ones over and over."""
+    return _remembered_terms(text) if len(text) <= REMEMBERED_CHARS else tuple(terms_of(text))
+
+
+@lru_cache(maxsize=2_000)
+def _remembered_terms(text: str) -> tuple[str, ...]:
+    return tuple(terms_of(text))
 
 
 def query_terms(text: str) -> list[str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import chain, islice
 from typing import Any
 
@@ -19,14 +20,13 @@ from core.store.query import (
     Phrase,
     SearchPlan,
     SearchQuery,
-    TermCounts,
 )
 from core.store.rows import bounded, clean, scope_parameter, timestamp, visible
 from core.store.sqlite.chunk_index import until
 from core.store.sqlite.dialect import in_list, list_value
 from core.store.sqlite.index_schema import SHOWN, STALE, day_of, scoped
 from core.text.normalize import SCOPE, VERSION, bare, is_unspaced
-from core.text.terms import is_question, name_terms, terms_of
+from core.text.terms import is_question, name_terms, remembered_terms
 
 VALUE_CHARS = 200
 """A title or a name is compared by so much of it; folding can make eighteen characters of one."""
@@ -100,7 +100,9 @@ class TextIndex:
         """The messages of a plan, best first, lazily."""
         if not plan.alternatives:
             return
-        expression = _within(expression_of(plan), self._few_scopes())
+        # Where the scopes hold little of the store, tied to the words that name them; else asking for these costs more.
+        scopes, chunks, all_chunks = self._sizes
+        expression = _within(expression_of(plan), scopes if chunks < FEW_SHARE * all_chunks else ())
         clauses = chain.from_iterable(plan.alternatives)
         is_unspaced_asked = any(is_unspaced(text) for one in clauses for phrase in one.phrases for text in phrase.texts)
         yield from self._ranked(expression, NEWEST_UNSPACED if is_unspaced_asked else NEWEST)
@@ -131,40 +133,41 @@ class TextIndex:
     def _matches(self, statement: str, parameters: Mapping[str, Any]) -> Iterator[MessageMatch]:
         return (MessageMatch(*row[:4]) for row in self._connection.execute(statement, parameters))
 
-    def counts(self, terms: Iterable[str]) -> TermCounts:
-        """In how many chunks that the query may see each of the terms stands."""
+    @cached_property
+    def _sizes(self) -> tuple[list[int], int, int]:
+        """The numbers of the query's scopes, how many chunks these have, and about how many there are."""
         rows = self._connection.execute(_SCOPES, {"scopes": self._parameters["scopes"]}).fetchall()
-        scopes = [row[0] for row in rows]
-        terms = list(terms)
-        found = dict.fromkeys(terms, 0) | self.frequencies(terms, scopes)
-        return TermCounts(scopes, found, sum(row[1] or 0 for row in rows))
+        return [row[0] for row in rows], sum(row[1] or 0 for row in rows), rows[0][2] if rows else 0
 
-    def frequencies(self, terms: Iterable[str], scopes: Sequence[int]) -> Counter[str]:
-        """In how many chunks of the scopes each of the terms stands."""
-        known = {scoped(scope, term): term for term in terms for scope in scopes}
-        found: Counter[str] = Counter()
-        for term, number in self._connection.execute(_FREQUENCIES, {"terms": list_value(known)}):
-            found[known[term]] += number
+    @property
+    def chunks(self) -> int:
+        """How many chunks the query may see."""
+        return self._sizes[1]
+
+    def frequencies(self, terms: Iterable[str], most_scopes: int | None = None) -> dict[str, int]:
+        """In how many chunks that the query may see, or of so many of its scopes, each of the terms stands."""
+        found = dict.fromkeys(terms, 0)
+        known = {scoped(scope, term): term for term in found for scope in self._sizes[0][:most_scopes]}
+        if known:
+            for term, number in self._connection.execute(_FREQUENCIES, {"terms": list_value(known)}):
+                found[known[term]] += number
         return found
 
+    @cached_property
     def latest_terms(self) -> Counter[str]:
         """The terms of what is in no chunk yet, of who said it and when, and how often each was said."""
-        return Counter(
-            term
-            for *_, text, name, at, _ in self._tail()
-            for term in (*terms_of(text), *name_terms(name or ""), *day_of(at))
-        )
+        return Counter(chain.from_iterable((*one.terms, *one.name, *one.day) for _, one in self._tail))
 
     def candidates(
-        self, leading: Mapping[str, int], lending: Iterable[str], scopes: Sequence[int], part: int = 0
+        self, leading: Mapping[str, int], lending: Iterable[str], part: int = 0
     ) -> dict[int, list[CandidateMessage]]:
         """By lineage, messages of the best chunks and of none yet. A chunk has a leading term (given with its
         frequency), lending ones only rank it. `part` 1 is the next lineages, so that no page changes the order of one
         before it."""
-        expression = _any_of(leading, scopes)
+        expression = _any_of(leading, self._sizes[0])
         if not expression:
             return {}
-        if also := _any_of(lending, scopes):
+        if also := _any_of(lending, self._sizes[0]):
             expression = f"({expression}) AND ({expression} OR {also})"
         chosen: list[int] = []
         parts: dict[int, int] = {}
@@ -173,22 +176,13 @@ class TextIndex:
         for place, (chunk_id, root) in enumerate(islice(ranked, (part + 1) * read)):
             if parts.setdefault(root, max(len(parts) // LINEAGES_READ, place // read)) == part:
                 chosen.append(chunk_id)
+        found = [*map(_candidate, self._of_chunks(chosen)), *(self._tail if part == 0 else ())]
+        wanted = {root for root, message in found if message.is_wanted}
         lineages: dict[int, dict[int, CandidateMessage]] = {}
-        rows = [*self._of_chunks(chosen), *(self._tail() if part == 0 else ())]
-        wanted = {row[2] for row in rows if row[7]}
-        for message_id, session_id, root, place, text, sender_name, created_at, is_wanted in rows:
+        for root, message in found:
             if root in wanted:
-                lineages.setdefault(root, {})[message_id] = CandidateMessage(
-                    message_id,
-                    session_id,
-                    place,
-                    terms_of(text),
-                    name_terms(sender_name or ""),
-                    day_of(created_at),
-                    is_question(text),
-                    bool(is_wanted),
-                )
-        return {root: sorted(found.values()) for root, found in lineages.items()}
+                lineages.setdefault(root, {})[message.message_id] = message
+        return {root: sorted(messages.values()) for root, messages in lineages.items()}
 
     def best_chunks(self, expression: str, found: int, most: int = RANKED_CHUNKS) -> Iterator[tuple[int, int]]:
         """Chunks with their lineage, best first; beyond `most` the newest come first, because to rank all is what
@@ -233,8 +227,10 @@ class TextIndex:
             {**self._parameters, "ids": list_value(ids)},
         )
 
-    def _tail(self) -> Iterable[Any]:
-        return self._connection.execute(
+    @cached_property
+    def _tail(self) -> list[tuple[int, CandidateMessage]]:
+        """What is in no chunk yet, with the lineage of each."""
+        rows = self._connection.execute(
             f"""
             SELECT {_CANDIDATE},
                 (SELECT COALESCE(MAX(place), -1) + 1 FROM chunks WHERE chunks.session_id = messages.session_id),
@@ -245,6 +241,7 @@ class TextIndex:
             """,
             {**self._parameters, "until": until(self._connection)},
         )
+        return list(map(_candidate, rows))
 
     def _ranked(self, expression: str, most: int) -> Iterator[MessageMatch]:
         """The newest by rank, then all else. Ranked before anything is joined, or FTS5 computes ranks twice."""
@@ -273,13 +270,12 @@ class TextIndex:
             FROM hits {_JOINS} {self._places} WHERE {self._conditions}
         """
 
-    def _few_scopes(self) -> list[int]:
-        """The query's scopes where they hold little of the store, measured in chunks, else none: asking for them costs
-        more."""
-        rows = self._connection.execute(_SCOPES, {"scopes": self._parameters["scopes"]}).fetchall()
-        if not rows or sum(row[1] or 0 for row in rows) >= FEW_SHARE * rows[0][2]:
-            return []
-        return [row[0] for row in rows]
+
+def _candidate(row: Sequence[Any]) -> tuple[int, CandidateMessage]:
+    """A row of a statement over candidates: its lineage, and the message."""
+    message_id, session_id, root, place, text, name, at, is_wanted = row
+    said = (remembered_terms(text), name_terms(name or ""), day_of(at))
+    return root, CandidateMessage(message_id, session_id, place, *said, is_question(text), bool(is_wanted))
 
 
 Filter = tuple[str, dict[str, Any]]
