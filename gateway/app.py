@@ -36,7 +36,7 @@ from core.notes.provider import NotesProvider
 from core.ports import Adapter, Model
 from core.search.expansion import ExpandedRecall
 from core.search.recall import HistoryProvider
-from core.store.sqlite.fact_index import FactIndex
+from core.store.sqlite.indexing import FactIndex
 from core.store.sync import PLATFORM as MEMORY
 from core.store.sync import SyncQueue
 from core.tools.reminder import reminder

@@ -17,7 +17,7 @@ from config.settings import ENVIRONMENT, Settings
 from core.errors import ConfigError, MnemeError, StoreError
 from core.memory.manager import ProviderThread, foreign
 from core.store.sqlite import database as sqlite
-from core.store.sqlite.fact_index import FactIndex
+from core.store.sqlite.indexing import FactIndex
 from gateway import texts
 from gateway.services import Services, WallClock, chosen, client, is_running
 from gateway.supervisor import CONNECTED

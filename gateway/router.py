@@ -22,7 +22,7 @@ from core.errors import DeliveryError, StaleReadError, StoreError
 from core.ports import Adapter, Clock, Reply
 from core.store.epoch import EpochGuard, View
 from core.store.mailbox import InboxEntry, OutboxItem
-from core.text.sanitize import on_one_line
+from core.text.normalize import on_one_line
 from core.types import Address, Answer, Command, Inbound, Scope, Session
 from gateway import texts
 from gateway.access import Access

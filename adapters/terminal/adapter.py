@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, TextIO
 from core.errors import DeliveryError, StoreError
 from core.markup.markdown import to_plain
 from core.ports import Clock, DeliveryRecord, Reply, Sink
-from core.text.sanitize import legible
+from core.text.normalize import legible
 from core.types import Address, Answer, Command, CommandSpec, File, Inbound, Scope, Sender
 
 if TYPE_CHECKING:

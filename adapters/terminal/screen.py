@@ -28,7 +28,7 @@ from rich.text import Text
 
 from adapters.terminal.adapter import hints
 from core.ports import DeliveryRecord, Reply
-from core.text.sanitize import legible
+from core.text.normalize import legible
 from core.types import Answer, CommandSpec, File
 
 REFRESHES_PER_S = 8

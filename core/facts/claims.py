@@ -21,8 +21,8 @@ from core.errors import Refused
 from core.review.pending import ANYWAY, insisting, typed
 from core.store.facts import Fact, FactKind, FactOrigin, Facts, Grain
 from core.store.notes import Author, PendingNote
-from core.text.names import ME, attribute_of, entity_key, is_several, kin_words, names_in
 from core.text.normalize import is_unspaced, language_data
+from core.text.terms import ME, attribute_of, entity_key, is_several, kin_words, names_in
 from core.types import Account, ErasureEpoch, Message, Scope, Sender
 
 LIMIT_CHARS = 2_000

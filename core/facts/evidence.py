@@ -19,9 +19,8 @@ from core.facts.claims import is_first_person, sign
 from core.guard.fence import said as typed
 from core.guard.fence import typed_part
 from core.store.sessions import Conversations
-from core.text.names import ME, entity_key, hint_words, kin_words, names_in
 from core.text.normalize import fold, is_unspaced, language_data, plain, words_of
-from core.text.terms import stop_words, terms_of
+from core.text.terms import ME, entity_key, hint_words, kin_words, names_in, stop_words, terms_of
 from core.types import Message, Scope, ToolContext
 
 WORDS, WORDS_OF_FEW, WORDS_BESIDE = 0.7, 0.85, 0.3

@@ -32,9 +32,8 @@ from core.ports import Clock, Model
 from core.review.pending import Review
 from core.store.facts import Fact, FactKind, FactOrigin, Facts
 from core.store.notes import FACT, Author, Operation
-from core.text.names import ME, attribute_of, names_in
 from core.text.normalize import language_data
-from core.text.terms import terms_of
+from core.text.terms import ME, attribute_of, names_in, terms_of
 from core.types import Account, ErasureEpoch, Message, Payer, Request, Session
 
 MAX_TOKENS = 1_000

@@ -27,9 +27,8 @@ from core.memory.provider import MemoryProvider, is_remembered, parsed
 from core.review.pending import Review
 from core.store.facts import Fact, FactKind, Facts, Grain
 from core.store.notes import FACT, Author, Operation
-from core.text.names import ME, entity_key, hints_of, keys_in
 from core.text.normalize import language_data
-from core.text.terms import query_terms, terms_of
+from core.text.terms import ME, entity_key, hints_of, keys_in, query_terms, terms_of
 from core.types import Account, Json, Message, Scope, Session, Tool, ToolContext
 
 LINES = 6

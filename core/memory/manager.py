@@ -29,7 +29,7 @@ from core.guard.guard import suspicion
 from core.memory.provider import MemoryProvider, awaited, implements, is_remembered
 from core.ports import Clock
 from core.store.sync import SyncQueue, SyncTask, turns
-from core.text.sanitize import on_one_line
+from core.text.normalize import on_one_line
 from core.text.terms import is_smalltalk
 from core.types import Json, Message, Scope, Session, Tool, ToolContext
 

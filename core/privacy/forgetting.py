@@ -24,8 +24,7 @@ import structlog
 from core.errors import Refused, StoreError
 from core.notes.notebook import FILES, Notebook
 from core.ports import Clock
-from core.search import filters
-from core.search.query import inflected
+from core.search.query import inflected, read_filters
 from core.store import erasure
 from core.store.engine import Connection, Row
 from core.store.erasure import ErasureItem, ErasureList, ErasureRequest, Erasures
@@ -33,8 +32,8 @@ from core.store.notes import Operation
 from core.store.query import DEFAULT_ROLES, SearchPlan, SearchQuery
 from core.store.rows import clean, load_inbound, moment
 from core.store.sqlite.database import Database
-from core.store.sqlite.dialect import list_value
 from core.store.sqlite.erase_bytes import ByteErasure
+from core.store.sqlite.schema import list_value
 from core.store.sqlite.text_index import TextIndex, is_stale
 from core.text.normalize import bare, is_unspaced
 from core.text.terms import stop_words
@@ -146,7 +145,7 @@ class Forgetting:
     async def _find(self, found: ErasureList) -> Quoting:
         """Fills the list; gives its words, for a member of a room none: there they are others' words too."""
         whole = SearchQuery(text=found.text, scopes=found.request.scopes, asker=found.request.account)
-        query = filters.read(whole, found.made_at or self._clock.now(), self._zone).query
+        query = read_filters(whole, found.made_at or self._clock.now(), self._zone).query
         if not found.text.strip() or query == replace(whole, text=""):
             raise Refused(UNCLEAR)
         quoting = await self._database.read(partial(_find, found=found, query=query))

@@ -18,7 +18,7 @@ from core.errors import ModelError, StoreError
 from core.guard.fence import fence, neutralise, scrub
 from core.models.wrappers import TOO_LONG
 from core.ports import Clock, Model
-from core.search import filters
+from core.search.query import read_filters
 from core.search.ranking import fused
 from core.search.recall import Recall
 from core.search.results import CUT, MATCHES_SHOWN, SESSIONS_MAX, joined, page_of, within
@@ -78,7 +78,7 @@ class ExpandedRecall:
         if not (query.is_expanded or query.is_summarized):
             return await self._recall.recall(query)
         started = time.perf_counter()
-        asked = filters.read(query, self._clock.now(), self._zone)
+        asked = read_filters(query, self._clock.now(), self._zone)
         # The filters are taken out: what is left must not be read as filters once more.
         plain = replace(asked.query, is_prose=True, is_expanded=False, is_summarized=False, budget_chars=None)
         is_expanded = query.is_expanded and bool(plain.text.strip()) and plain.around is None

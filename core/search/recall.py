@@ -16,13 +16,13 @@ from zoneinfo import ZoneInfo
 from core.errors import StoreError
 from core.memory.provider import MemoryProvider
 from core.ports import Clock
-from core.search import filters, results
-from core.search.candidates import any_words
-from core.search.query import any_of, asked_for, is_question, parse
+from core.search import results
+from core.search.query import any_of, asked_for, is_question, parse, read_filters, unlimited
+from core.search.ranking import any_words
 from core.search.results import MATCHES_SHOWN, MESSAGES_MAX, page_of, within
 from core.store.engine import Connection
 from core.store.query import DEFAULT_ROLES, FoundSession, MessageMatch, SearchQuery, SearchResults
-from core.store.sqlite import chunk_index, index_maintenance, text_index
+from core.store.sqlite import indexing, text_index
 from core.store.sqlite.database import ROOM_WAIT_S, Database
 from core.store.sqlite.passages import Passages
 from core.store.sqlite.text_index import TextIndex
@@ -58,7 +58,7 @@ class Recall:
     async def recall(self, query: SearchQuery) -> SearchResults:
         """Never raises for what a person can type. `around` -> scroll, `session` alone -> read, nothing -> browse."""
         started = time.perf_counter()
-        asked = filters.read(query, self._clock.now(), self._zone)
+        asked = read_filters(query, self._clock.now(), self._zone)
         found = await self._routed(asked.query)
         notes = [*asked.notes, found.note]
         if not found.sessions and found.shape in ("discovery", "browse"):
@@ -82,7 +82,7 @@ class Recall:
 
     async def _tried(self, query: SearchQuery, found: SearchResults) -> str | None:
         """What was tried in vain, in a sentence; None where there is nothing to say about it."""
-        everywhere = filters.unlimited(query)
+        everywhere = unlimited(query)
         is_limited = everywhere != query
         if found.note in (results.WORDLESS, results.DAMAGED) or not (query.text.strip() or is_limited):
             return None
@@ -115,12 +115,12 @@ class Recall:
             lambda connection: _due(connection, text_index.TAIL_MESSAGES)
         )
         if not is_stale and not is_behind and await self.verify():
-            await self._database.write(index_maintenance.flag)
+            await self._database.write(indexing.flag)
             is_stale = True
         while is_stale:
-            is_stale = bool(await self._database.write(index_maintenance.rebuild))
+            is_stale = bool(await self._database.write(indexing.rebuild))
         for _ in range(STEPS_BEFORE_SEARCH):
-            if not await self._worked(chunk_index.advance):
+            if not await self._worked(indexing.advance):
                 break
 
     async def tend(self) -> bool:
@@ -129,25 +129,25 @@ class Recall:
         if not await self._database.has_room(0):
             return False
         if is_stale or is_behind:
-            step = index_maintenance.rebuild if is_stale else chunk_index.advance
+            step = indexing.rebuild if is_stale else indexing.advance
             await self._worked(lambda connection: step(connection, TEND_MESSAGES))
             return True
         if latest == self._merged_until:
             return False
-        if await self._worked(index_maintenance.merge):
+        if await self._worked(indexing.merge):
             return True
         self._merged_until = latest
         return False
 
     async def verify(self) -> list[str]:
         """What is wrong with the indexes, as sentences; empty when they agree with the messages."""
-        return await self._database.write(index_maintenance.wrong)
+        return await self._database.write(indexing.wrong)
 
     async def rebuild(self) -> int:
         """Builds all indexes anew beside other writers; returns the messages indexed."""
-        await self._database.write(index_maintenance.flag)
+        await self._database.write(indexing.flag)
         total = 0
-        while step := await self._database.write(index_maintenance.rebuild):
+        while step := await self._database.write(indexing.rebuild):
             total += step
             await self._database.has_room(ROOM_WAIT_S)
         return total
@@ -159,17 +159,17 @@ class Recall:
             return await self._database.write(work)
         except StoreError:
             was_stale = await self._database.read(text_index.is_stale)
-            if not await self._database.write(index_maintenance.wrong):
+            if not await self._database.write(indexing.wrong):
                 raise
-            await self._database.write(index_maintenance.flag)
+            await self._database.write(indexing.flag)
             if was_stale:
                 raise
             return 1
 
 
-def _due(connection: Connection, lag: int = chunk_index.LAG_MESSAGES) -> tuple[bool, bool, int]:
+def _due(connection: Connection, lag: int = indexing.LAG_MESSAGES) -> tuple[bool, bool, int]:
     """Whether the indexes are stale, whether the chunks are behind, and the message that was said last."""
-    return text_index.is_stale(connection), chunk_index.is_behind(connection, lag), chunk_index.latest(connection)
+    return text_index.is_stale(connection), indexing.is_behind(connection, lag), indexing.latest(connection)
 
 
 def _search(connection: Connection, query: SearchQuery, may_wait: bool) -> SearchResults | None:
@@ -182,7 +182,7 @@ def _search(connection: Connection, query: SearchQuery, may_wait: bool) -> Searc
     # As typed; but what somebody says is seldom said again word for word.
     if not (is_asked or query.is_turn) and (typed := _enough(index.find(plan), query)):
         return results.discovery(passages, query, typed, plan.terms)
-    if may_wait and chunk_index.is_behind(connection, text_index.TAIL_MESSAGES):
+    if may_wait and indexing.is_behind(connection, text_index.TAIL_MESSAGES):
         return None
     note = None if is_asked else results.LOOSE if plan.alternatives else results.UNTYPED
     # Any of the words: the candidates of the chunks, ranked; where these have none, and somebody searches, any message

@@ -8,6 +8,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, tzinfo
+from itertools import chain
 from typing import Any
 
 from core.markup.markdown import escape
@@ -63,13 +64,12 @@ def discovery(
     scores = scores or {}
     ordered = _by_lineage(found, scores, 1 if query.is_turn else MATCHES_SHOWN)
     page = page_of(query)
-    best = ordered[page]
     flat = found[: max(0, min(query.messages, MESSAGES_MAX))]
-    scored = {match.message_id: match.score for match in [*flat, *(match for group in best for match in group)]}
-    opened = passages.sessions(group[0].session_id for group in best)
-    best = [group for group in best if group[0].session_id in opened]
-    anchored = ((opened[group[0].session_id], group[0].message_id) for group in best)
-    sessions, texts = passages.shown([passages.around(session, anchor) for session, anchor in anchored], scored)
+    opened = passages.sessions(group[0].session_id for group in ordered[page])
+    best = [group for group in ordered[page] if group[0].session_id in opened]
+    scored = {match.message_id: match.score for match in chain(flat, *best)}
+    stretches = [passages.around(opened[group[0].session_id], group[0].message_id) for group in best]
+    sessions, texts = passages.shown(stretches, scored)
     marker = Highlighter(marks)
     hits = {id_: _hit(id_, message, scored[id_], marker) for id_, message in texts.items()}
     has_more = len(ordered) > page.stop

@@ -21,10 +21,10 @@ from core.store import rows, sessions
 from core.store.engine import Connection
 from core.store.erasure import LANES, SENDER
 from core.store.rows import scope_parameter, visible
-from core.store.sqlite import index_maintenance
+from core.store.sqlite import indexing
 from core.store.sqlite.database import ROOM_WAIT_S, Database
-from core.store.sqlite.dialect import in_list, is_within, list_value
-from core.store.sqlite.index_maintenance import indexed_at_once, write_text
+from core.store.sqlite.indexing import indexed_at_once, write_text
+from core.store.sqlite.schema import in_list, is_within, list_value
 from core.types import Account, Address, Message, MessageKind, Origin, Role, Scope, Session
 
 BATCH_LINES, BATCH_CHARS = 500, 500_000
@@ -208,7 +208,7 @@ class Archive:
             report.known += len(batch) - taken.total()
             # At 64 segments FTS5 would merge them all in one long step.
             if next(self._batches) % 32 == 0:
-                while await self._database.write(partial(index_maintenance.merge, pages=200)):
+                while await self._database.write(partial(indexing.merge, pages=200)):
                     await self._wait_for_room()
         progress(report.lines)
         return report

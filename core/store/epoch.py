@@ -14,7 +14,7 @@ from core.store.engine import Connection
 from core.store.mailbox import open_entries
 from core.store.people import is_owners, scopes_in
 from core.store.rows import meta, scope_parameter, set_meta
-from core.store.sqlite.dialect import overlaps
+from core.store.sqlite.schema import overlaps
 from core.types import Account, ErasureEpoch, Scope
 
 if TYPE_CHECKING:

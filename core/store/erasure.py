@@ -20,9 +20,9 @@ from core.store.mailbox import close_entries
 from core.store.rows import scope_parameter, visible
 from core.store.sessions import erase_message
 from core.store.sqlite.database import Database
-from core.store.sqlite.dialect import in_list, list_value, overlaps
 from core.store.sqlite.erase_bytes import want, want_checkpoint
-from core.store.sqlite.index_maintenance import write_text
+from core.store.sqlite.indexing import write_text
+from core.store.sqlite.schema import in_list, list_value, overlaps
 from core.store.usage import disturb
 from core.types import Account, Address, ErasureEpoch, Scope
 

@@ -21,10 +21,11 @@ from core.store.epoch import taken
 from core.store.notes import Author
 from core.store.rows import MESSAGE_COLUMNS, SESSIONS, message_of, scope_parameter, session_of, visible
 from core.store.sqlite.database import Database
-from core.store.sqlite.dialect import in_list, list_value
-from core.store.sqlite.fact_index import index_fact, keep_names, text_scores, write_facts
-from core.text.names import names_in
+from core.store.sqlite.indexing import index_fact, keep_names, write_facts
+from core.store.sqlite.schema import in_list, list_value
+from core.store.sqlite.text_index import text_scores
 from core.text.normalize import fold, plain, words_of
+from core.text.terms import names_in
 from core.types import Account, ErasureEpoch, Message, Scope, Session
 
 Scopes = frozenset[Scope]

@@ -16,7 +16,7 @@ from pydantic import TypeAdapter
 from pydantic_core import from_json
 
 from core.store.engine import Connection, Row
-from core.store.sqlite.dialect import in_list, list_value
+from core.store.sqlite.schema import in_list, list_value
 from core.types import Account, Address, Answer, Inbound, Json, Message, Scope, Sender, Session, Usage
 
 SESSIONS = """

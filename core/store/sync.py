@@ -24,7 +24,7 @@ from core.store.mailbox import OPEN, OutboxItem, fill_outbox_item
 from core.store.notes import VERSIONS, change_of
 from core.store.rows import MESSAGE_COLUMNS, SESSIONS, message_of, session_of
 from core.store.sqlite.database import Database
-from core.store.sqlite.dialect import in_list, list_value
+from core.store.sqlite.schema import in_list, list_value
 from core.types import Address, Answer, Message, Scope
 
 PLATFORM = "memory"

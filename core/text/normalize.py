@@ -1,4 +1,4 @@
-"""The one form in which text is compared, in the indexes and in queries. Pure.
+"""The one form in which text is compared, in the indexes and in queries; and text as a terminal may show it. Pure.
 
 Raise `VERSION` when a function of `core/text` returns something else: every index is then rebuilt. Text of scripts
 without spaces (Han, Kana, Hangul, Thai, Lao, Khmer, Burmese) is cut into "runs".
@@ -206,3 +206,17 @@ def plain(text: str) -> tuple[str, list[int] | None]:
         return compared, None
     units = [(match.start(), plain_character(match[0])) for match in _UNIT.finditer(text)]
     return "".join(part for _, part in units), [start for start, part in units for _ in part]
+
+
+_OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+"""C0 and C1 controls but tab and new line, and the signs that turn the direction of what follows."""
+
+
+def legible(text: str) -> str:
+    """Text of several lines without what a terminal would obey; lines end with a new line alone."""
+    return _OBEYED.sub("", text.replace("\r\n", "\n"))
+
+
+def on_one_line(text: str) -> str:
+    """A name or a title: `legible`, and any white space is one space."""
+    return " ".join(legible(text).split())

@@ -1,22 +1,38 @@
-"""Text as the terms that ranking counts: stems without stop words, pairs of unspaced characters, emoji. Pure.
+"""Text as the terms that ranking counts: stems without stop words, pairs of unspaced characters, emoji; and the names
+in it. Pure.
 
 English is stemmed by Porter's algorithm (Program 14, 1980), irregular forms first: about one point at hit@1 on LoCoMo.
-`normalize.VERSION` also counts for this file.
+Of runs of unspaced scripts the terms are pairs, for Han also single characters, for Thai pairs of syllables; of a
+question the words that only ask or join are cut out, or ``什么时候`` would outweigh what is asked for. Names are
+known by their capitals in a statement; in a question any words may be one. `normalize.VERSION` also counts for this
+file.
 """
 
 from __future__ import annotations
 
+import calendar
 import re
 import threading
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
 from functools import lru_cache
+from itertools import pairwise
+from operator import add
 
 import snowballstemmer  # type: ignore[import-untyped]
 
-from core.text.cjk import apart, asked_terms, asks_moment, run_terms
-from core.text.normalize import LIMIT_TERMS, clean, fold, language_data, parted, signed_terms, symbol_token, words_of
+from core.text.normalize import (
+    LIMIT_TERMS,
+    clean,
+    fold,
+    language_data,
+    parted,
+    plain,
+    signed_terms,
+    symbol_token,
+    words_of,
+)
 
 REMEMBERED_CHARS = 1_000
 """Of longer texts the terms are made anew; with 2,000 texts these are 10 MB at most."""
@@ -171,3 +187,245 @@ def _smalltalk() -> tuple[frozenset[str], re.Pattern[str], re.Pattern[str]]:
 def _any(texts: Iterable[str]) -> str:
     """Longer ones first."""
     return "|".join(sorted(map(re.escape, texts), key=len, reverse=True))
+
+
+_HAN = "\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff"
+_HIRAGANA = "\u3041-\u3096\u309d-\u309f"
+_HANGUL = "\u1100-\u11ff\u3131-\u318e\ua960-\ua97f\uac00-\ud7fb"
+_SOUTHERN = "\u0e01-\u0edf\u1000-\u109f\u1780-\u17dd\ua9e0-\ua9ff\uaa60-\uaa7f"
+
+_SCRIPT = re.compile(f"([{_HANGUL}]+)|([{_SOUTHERN}]+)|[^{_HANGUL}{_SOUTHERN}]+")
+_CLUSTER = re.compile(
+    "[\u0e40-\u0e44\u0ec0-\u0ec4]?."
+    "(?:[\u0e30-\u0e3a\u0e45\u0e47-\u0e4e\u0eb0-\u0ebd\u0ec8-\u0ece\u102b-\u1038\u103a-\u103e\u1056-\u1060\u17b4-\u17d1"
+    "\u17d3\u17dd]|[\u1039\u17d2].)*"
+)
+"""A consonant with its vowels and tone marks (and what is written below it): about a syllable."""
+
+_KANA = re.compile(f"[{_HIRAGANA}\u30a1-\u30ff]")
+_ALIKE = re.compile(f"([{_HAN}]+)|([{_HIRAGANA}]+)|[^{_HAN}{_HIRAGANA}]+")
+_LAST = re.compile("(?:んだ|のだ|のか|だ|か)$")
+_OTHER = re.compile(f"[{_HANGUL}{_SOUTHERN}]")
+_NOT_HAN = re.compile(f"[^{_HAN}]+")
+_SINGLE = re.compile(f"[{_HAN}]")
+
+
+def run_terms(run: str) -> list[str]:
+    """The terms of a run as the index holds it."""
+    if _OTHER.search(run) is None:
+        return _eastern(run)
+    terms: list[str] = []
+    for match in _SCRIPT.finditer(run):
+        if match[1]:
+            terms += _korean(match[1])
+        elif match[2]:
+            terms += _pairs(_CLUSTER.findall(match[2]))
+        else:
+            terms += _eastern(match[0])
+    return terms
+
+
+def _eastern(run: str) -> list[str]:
+    if len(run) < 2:
+        return [run]
+    return [*map(add, run, run[1:]), *_NOT_HAN.sub("", run)]
+
+
+@lru_cache(maxsize=20_000)
+def _korean(word: str) -> tuple[str, ...]:
+    """Korean is written with spaces, so a run is a word with what hangs on it, and comes again."""
+    stem = _korean_stem(word) if len(word) > 1 else ""
+    return (*_pairs(word), *([stem] if len(stem) == 1 else []))
+
+
+@lru_cache(maxsize=256)
+def asked_terms(run: str) -> tuple[str, ...]:
+    """The terms of a run as a question asks for them, without words that only ask; may be empty."""
+    pairs: list[str] = []
+    singles: list[str] = []
+    for match in _SCRIPT.finditer(run):
+        part = match[0]
+        if match[1]:
+            stem = _korean_stem(part)
+            if _korean_filler().fullmatch(part) is None and _korean_filler().fullmatch(stem) is None:
+                pairs += _pairs(part if len(part) < 3 else stem)
+                singles += [stem] if len(stem) == 1 else []
+        elif match[2]:
+            for words in _any_of("thai").split(part):
+                pairs += _pairs(_CLUSTER.findall(words))
+        elif _KANA.search(part):
+            for words in _any_of("japanese").split(part):
+                _japanese(_LAST.sub("", words), pairs, singles)
+        else:
+            for words in _chinese().sub(lambda match: match[1] or " ", part).split():
+                pairs += _pairs(words)
+                singles += _SINGLE.findall(words)
+    return (*pairs, *(one for one in singles if one not in _plain_han()))
+
+
+def apart(terms: Sequence[str]) -> list[str]:
+    """The terms without single characters that stand in one of the pairs, which would be too much to show."""
+    words = [term for term in terms if len(term) == 2 and _plain_han().isdisjoint(term) and not _NOT_HAN.search(term)]
+    inside = set("".join(words))
+    return [term for term in terms if term not in inside]
+
+
+def asks_moment(text: str) -> bool:
+    """Whether folded text asks for a moment in one of these scripts."""
+    return not text.isascii() and _any_of("when").search(text) is not None
+
+
+def _japanese(words: str, pairs: list[str], singles: list[str]) -> None:
+    """Han and Katakana as they are; of Hiragana what is neither particle nor ending."""
+    previous = ""
+    for match in _ALIKE.finditer(words):
+        part = match[0]
+        if not match[2]:
+            pairs += _pairs(part) if len(part) > 1 else []
+            singles += _SINGLE.findall(part)
+        else:
+            particle = _any_of("japanese_particles").match(part) if previous else None
+            rest = part[particle.end() :] if particle else part
+            if previous and rest == part:
+                # The ending of a verb: its first sign tells 取り from 取る.
+                pairs.append(previous + part[0])
+            elif len(rest) > 1:
+                pairs += _pairs(rest)
+        previous = part[-1]
+
+
+def _pairs(units: str | list[str]) -> list[str]:
+    return [before + after for before, after in pairwise(units)] or list(units)
+
+
+def _korean_stem(word: str) -> str:
+    """A word without the particle or ending behind it; one letter only of a word of two."""
+    for ending in _longest_first("korean_endings"):
+        if word.endswith(ending) and len(word) > len(ending) + (len(ending) == 1 and len(word) > 2):
+            return word[: -len(ending)]
+    return word
+
+
+@lru_cache(maxsize=1)
+def _chinese() -> re.Pattern[str]:
+    return re.compile(f"({_any_of('chinese_kept').pattern})|{_any_of('chinese').pattern}")
+
+
+@lru_cache(maxsize=1)
+def _korean_filler() -> re.Pattern[str]:
+    return re.compile(f"{_any_of('korean').pattern}|(?:{_any_of('korean_asking').pattern}).{{0,4}}")
+
+
+@lru_cache(maxsize=1)
+def _plain_han() -> frozenset[str]:
+    return frozenset(language_data("cjk")["plain_han"].split())
+
+
+@lru_cache(maxsize=16)
+def _longest_first(words: str) -> tuple[str, ...]:
+    return tuple(sorted(language_data("cjk")[words].split(), key=len, reverse=True))
+
+
+@lru_cache(maxsize=16)
+def _any_of(words: str) -> re.Pattern[str]:
+    return re.compile("|".join(_longest_first(words)))
+
+
+NAME_WORDS = 4
+"""No name that is looked for has more words."""
+LOOKED_AT = 60
+MOST = 8
+NAME_CHARS = 80
+_WORD = re.compile(r"[^\W\d_][\w’'-]*")
+
+
+@lru_cache(maxsize=1)
+def _ordinary() -> frozenset[str]:
+    """Days, months and words that often begin a sentence."""
+    days = {name.lower() for name in (*calendar.day_name, *calendar.month_name) if name}
+    return stop_words() | days | frozenset(language_data("words")["sentence_beginnings"].split())
+
+
+def entity_key(name: str) -> str:
+    """The form in which two spellings of a name are one: lower case, without accents, signs and possessive s."""
+    words = words_of(plain(name)[0])
+    if len(words) > 1 and words[-1] == "s":
+        words = words[:-1]
+    return " ".join(words)
+
+
+def names_in(text: str) -> tuple[str, ...]:
+    """The names in a statement as written, at most `MOST`: neighbouring words with capitals that are not ordinary
+    words."""
+    found: list[str] = []
+    parts: list[str] = []
+    end = -1
+    for match in _WORD.finditer(fold(text)[:2000]):
+        is_near = bool(parts) and match.string[end : match.start()] == " "
+        word = re.sub(r"[’']s$|[’']$", "", match[0])
+        if not is_near:
+            _keep(found, parts)
+        if _is_name(word):
+            parts.append(word)
+        else:
+            _keep(found, parts)
+        end = match.end()
+        if word != match[0]:
+            # "Ana's": the name is over.
+            _keep(found, parts)
+    _keep(found, parts)
+    return tuple(found[:MOST])
+
+
+def _keep(found: list[str], parts: list[str]) -> None:
+    name = " ".join(parts)[:NAME_CHARS]
+    if name and name not in found:
+        found.append(name)
+    parts.clear()
+
+
+def _is_name(word: str) -> bool:
+    low = word.casefold().replace("’", "'")
+    return word[:1].isupper() and len(word) > 1 and low not in _ordinary()
+
+
+def keys_in(text: str) -> tuple[str, ...]:
+    """All that may be the key of a name in a question: one to four words, longest first, not stop words alone."""
+    words = words_of(plain(text[:2000])[0])[:LOOKED_AT]
+    keys = [
+        " ".join(words[start : start + size])
+        for size in range(NAME_WORDS, 0, -1)
+        for start in range(len(words) - size + 1)
+        if size > 1 or words[start] not in stop_words()
+    ]
+    return tuple(dict.fromkeys(keys))
+
+
+ME = "me"
+"""Attributes are ``subject|what``, such as ``me|home`` or ``ana|birthday``; `data/attributes.toml` has their words."""
+
+
+def hint_words() -> dict[str, str]:
+    """By attribute, the words that a question about it has and its answer has not."""
+    found: dict[str, str] = language_data("attributes")["hints"]
+    return found
+
+
+def kin_words() -> tuple[str, ...]:
+    """Who belongs to somebody: ``sister``, ``dog``, ``doctor``."""
+    return tuple(language_data("attributes")["kin"]["one"] + language_data("attributes")["kin"]["several"])
+
+
+def is_several(kin: str) -> bool:
+    return kin in language_data("attributes")["kin"]["several"]
+
+
+@lru_cache(maxsize=1000)
+def hints_of(attribute: str | None) -> tuple[str, ...]:
+    """The terms of the hints of ``subject|what`` or ``subject|what|more``; none where nothing is known."""
+    what = (attribute or "").split("|")
+    return tuple(dict.fromkeys(terms_of(hint_words().get(what[1], "")))) if len(what) > 1 else ()
+
+
+def attribute_of(subject: str, what: str, more: str = "") -> str:
+    return "|".join(part for part in (subject or ME, what, more) if part).casefold()

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict
 
 from core.errors import StoreError, ToolError
 from core.memory.provider import parsed
-from core.search import filters
+from core.search.query import said_by, within_time
 from core.search.recall import HistorySearch
 from core.search.results import no_results, to_json
 from core.store.query import DEFAULT_ROLES, FoundSession, SearchQuery
@@ -100,10 +100,10 @@ def _query(asked: _Arguments, context: ToolContext, zone: ZoneInfo) -> SearchQue
         payer=Payer(session_id=context.session.id, scope=context.scope),
     )
     if asked.sender and asked.sender.strip():
-        query = filters.by(query, asked.sender)
+        query = said_by(query, asked.sender)
     for key, value in (("before", asked.before), ("after", asked.after)):
         if value and value.strip():
-            timed = filters.timed(query, key, value, context.now, zone)
+            timed = within_time(query, key, value, context.now, zone)
             if timed is None:
                 raise ToolError(f"{key}: {value[:40]!r} is no time I can read; write 2026-05-01, 2026-05 or last week.")
             query = timed

@@ -11,11 +11,11 @@ from typing import Annotated
 import typer
 
 from core.errors import MnemeError, Refused
-from core.search import filters
+from core.search.query import names_of, roles_of, said_by, within_time
 from core.search.recall import HistorySearch
 from core.search.results import CLOSE, OPEN, no_results, to_json, to_markdown
 from core.store.query import SearchQuery
-from core.text.sanitize import on_one_line
+from core.text.normalize import on_one_line
 from core.types import Answer, Payer, Scope, Session
 from gateway import texts
 from gateway.cli.runtime import (
@@ -82,13 +82,13 @@ def recall(  # noqa: PLR0913  The options are read off the signature.
     Sessions with the best match and what stands around it; without a query, the latest ones.
     """
     text = joined(query)
-    if not (roles := filters.roles_of(role)):
+    if not (roles := roles_of(role)):
         raise typer.BadParameter("write user, assistant or tool, separated by commas", param_hint="--role")
     wanted = SearchQuery(
         scopes=frozenset(),
         text="" if text == STREAM else text,
         roles=roles,
-        platforms=filters.names_in(platform or ""),
+        platforms=names_of(platform or ""),
         title=title,
         session=session,
         around=around,
@@ -101,14 +101,14 @@ def recall(  # noqa: PLR0913  The options are read off the signature.
         payer=Payer(scope=OWN),
     )
     if sender is not None:
-        wanted = filters.by(wanted, sender)
+        wanted = said_by(wanted, sender)
 
     async def work(services: Services) -> None:
         asked = replace(wanted, scopes=await seen(services, scope))
         for key, value in (("before", before), ("after", after)):
             if value is None:
                 continue
-            timed = filters.timed(asked, key, value, services.clock.now(), zone_of(services))
+            timed = within_time(asked, key, value, services.clock.now(), zone_of(services))
             if timed is None:
                 raise typer.BadParameter("write a time like 2026-05-01, May or last week", param_hint=f"--{key}")
             asked = timed

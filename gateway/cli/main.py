@@ -19,7 +19,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from core.text.sanitize import legible
+from core.text.normalize import legible
 
 if TYPE_CHECKING:
     import typer

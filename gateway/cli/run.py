@@ -12,7 +12,7 @@ import typer
 
 from config.settings import Settings, SettingsError
 from core.store.usage import Spending
-from core.text.sanitize import legible
+from core.text.normalize import legible
 from core.types import Answer, Command, Scope
 from gateway import logs
 from gateway.cli.runtime import (

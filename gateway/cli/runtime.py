@@ -23,7 +23,7 @@ from typer.core import TyperGroup
 from config.settings import Settings, SettingsError
 from core.errors import MnemeError, Refused
 from core.markup.markdown import to_plain
-from core.text.sanitize import legible
+from core.text.normalize import legible
 from core.types import Address, Answer, Command, Inbound, Scope, Sender, Session
 from gateway import logs
 from gateway.commands.registry import CommandContext

@@ -13,7 +13,7 @@ from core.markup.markdown import escape
 from core.store.links import Link, NamedAccount
 from core.store.mailbox import OutboxItem
 from core.store.people import Pairing
-from core.text.sanitize import on_one_line
+from core.text.normalize import on_one_line
 from core.types import Address, Answer, Command
 from gateway import texts
 from gateway.commands.registry import CommandContext, Confirmations, announced

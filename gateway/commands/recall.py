@@ -1,6 +1,6 @@
 """/recall: what was said, for people to read, with buttons for what they may want next.
 
-The query language is in `core/search/filters.py`, how results look in `core/search/results.py`.
+The query language is in `core/search/query.py`, how results look in `core/search/results.py`.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from zoneinfo import ZoneInfo
 
-from core.search import filters
+from core.search.query import next_page
 from core.search.recall import HistorySearch
 from core.search.results import to_markdown
 from core.store.query import READ_FIRST, FoundSession, SearchQuery, SearchResults
@@ -50,7 +50,7 @@ class RecallCommands:
         )
         buttons = _next(results, context.session.id)
         if results.has_more and len(text) <= CARRIED_CHARS:
-            arguments = " ".join([*(f"--{switch}" for switch in switches), filters.next_page(text)])
+            arguments = " ".join([*(f"--{switch}" for switch in switches), next_page(text)])
             buttons.append(_look("More", arguments))
         text = to_markdown(results, self._zone, is_wide=context.is_wide)
         return Answer(text=text, buttons=tuple(buttons))

@@ -27,7 +27,7 @@ from core.ports import Clock
 from core.store.actions import Actions, ButtonAction
 from core.store.erasure import ErasureRequest
 from core.store.notes import Author
-from core.text.sanitize import on_one_line
+from core.text.normalize import on_one_line
 from core.types import (
     Account,
     Address,

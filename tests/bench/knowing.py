@@ -21,8 +21,7 @@ from core.facts.claims import Claim, claims, fact_of
 from core.facts.provider import FactRanking, Question
 from core.store.facts import Fact, Facts, insert
 from core.store.sqlite.database import Database
-from core.text.names import entity_key, keys_in, names_in
-from core.text.terms import query_terms, terms_of
+from core.text.terms import entity_key, keys_in, names_in, query_terms, terms_of
 from core.types import Message, Scope, Sender
 from tests.bench.fact_set import NOISE, TOLD, Asked, questions
 from tests.fixtures.clock import SteadyClock

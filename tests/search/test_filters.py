@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.search import filters
+from core.search.query import Filters, next_page, read_filters, unlimited
 from core.store.query import SearchQuery
 from core.types import Scope
 
@@ -24,8 +24,8 @@ def _day(year: int, month: int, day: int) -> datetime:
     return datetime(year, month, day, tzinfo=UTC)
 
 
-def _read(text: str, **changes: Any) -> filters.Filters:
-    return filters.read(replace(PLAIN, text=text, **changes), NOW, ZONE)
+def _read(text: str, **changes: Any) -> Filters:
+    return read_filters(replace(PLAIN, text=text, **changes), NOW, ZONE)
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_options_and_typed_filters_hold_together() -> None:
 
 def test_prose_has_no_filters() -> None:
     query = replace(PLAIN, text="see role:assistant before:may", is_prose=True)
-    assert filters.read(query, NOW, ZONE) == filters.Filters(query)
+    assert read_filters(query, NOW, ZONE) == Filters(query)
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_prose_has_no_filters() -> None:
     ],
 )
 def test_the_next_page_asks_for_the_same(text: str, turned: str) -> None:
-    assert filters.next_page(text) == turned
+    assert next_page(text) == turned
     before, after = _read(text).query, _read(turned).query
     assert after.page == before.page + 1
     assert replace(after, text="", page=1) == replace(before, text="", page=1)
@@ -143,7 +143,7 @@ def test_the_next_page_asks_for_the_same(text: str, turned: str) -> None:
 
 def test_without_limits_only_the_words_are_left() -> None:
     query = _read('x on:telegram title:ferry in:7 from:Ana role:tool after:may before:"3 july" page:3').query
-    assert filters.unlimited(query) == replace(PLAIN, text=query.text)
+    assert unlimited(query) == replace(PLAIN, text=query.text)
 
 
 _PARTS = [
@@ -160,7 +160,7 @@ def test_nothing_typed_raises(text: str) -> None:
     found = _read(text)
     assert len(found.notes) <= 3
     assert all("\n" not in note and note.encode() and len(note) < 250 for note in found.notes)
-    assert _read(filters.next_page(text)).query.page == found.query.page + 1
+    assert _read(next_page(text)).query.page == found.query.page + 1
     assert set(found.query.text) <= {*text, " "}
 
 
@@ -170,5 +170,5 @@ def test_nothing_typed_raises(text: str) -> None:
 def test_a_megabyte_is_read_in_an_instant(text: str) -> None:
     started = datetime.now(UTC)
     _read(text)
-    filters.next_page(text)
+    next_page(text)
     assert (datetime.now(UTC) - started).total_seconds() < 0.5

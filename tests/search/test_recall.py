@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from core.search.recall import Recall
 from core.search.results import LOOSE, WORDLESS
 from core.store.query import SearchQuery, SearchResults
-from core.store.sqlite import chunk_index
+from core.store.sqlite import indexing
 from core.store.sqlite.database import Database
 from core.types import Scope, Window
 from tests.fixtures.clock import SteadyClock
@@ -71,7 +71,7 @@ async def test_a_sign_that_belongs_to_a_word_counts(
     for _ in range(20):
         await stored.session([f"{word} lately, {word} {word}"])
     assert (await _ask(recall, asked.format(signed))).sessions[0].session.id == wanted
-    while await database.write(chunk_index.advance):
+    while await database.write(indexing.advance):
         pass
     found = await _ask(recall, asked.format(signed))
     assert found.sessions[0].session.id == wanted

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.text.cjk import apart, asked_terms, run_terms
 from core.text.normalize import fold, language_data
+from core.text.terms import apart, asked_terms, run_terms
 
 
 def test_a_text_gives_pairs_and_single_han_characters() -> None:

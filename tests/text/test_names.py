@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.text.names import MOST, NAME_CHARS, entity_key, keys_in, names_in
+from core.text.terms import MOST, NAME_CHARS, entity_key, keys_in, names_in
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from core.text.sanitize import legible, on_one_line
+from core.text.normalize import legible, on_one_line
 
 
 @pytest.mark.parametrize(

@@ -22,8 +22,7 @@ from core.errors import StoreError
 from core.store import rows
 from core.store.engine import Connection, Row, T, Values
 from core.store.epoch import check
-from core.store.sqlite.index_schema import register
-from core.store.sqlite.schema import MIGRATIONS
+from core.store.sqlite.schema import MIGRATIONS, register
 from core.types import Account, Address, ErasureEpoch, Scope
 
 BUSY_TIMEOUT_MS = 10_000

@@ -11,7 +11,8 @@ import time
 from core.store.engine import Connection
 from core.store.rows import meta, set_meta
 from core.store.sqlite.database import Database
-from core.store.sqlite.index_schema import TABLES, merge_table
+from core.store.sqlite.indexing import merge_table
+from core.store.sqlite.schema import TABLES
 
 STAGE = "erasure_compaction"
 """Key of `state_meta`: "all" after every erasure, then "merging" and "log"; absent when nothing is to do."""

@@ -17,8 +17,7 @@ from typing import Any, NamedTuple
 from core.store.engine import Connection
 from core.store.query import READ_FIRST, READ_LAST, FoundSession, SearchQuery, ShownMessage
 from core.store.rows import bounded, maybe_moment, moment, scope_parameter, visible
-from core.store.sqlite.dialect import in_list, list_value
-from core.store.sqlite.index_schema import SHOWN
+from core.store.sqlite.schema import SHOWN, in_list, list_value
 from core.store.sqlite.text_index import session_filters
 from core.types import Address, Role, Scope, Session
 

@@ -1,14 +1,103 @@
-"""The schema of state.db as ordered, forward-only migrations; `PRAGMA user_version` counts those applied.
+"""The schema of state.db: ordered, forward-only migrations; the text indexes over messages and chunks with the SQL
+functions that their triggers and views call; and expressions that every engine words otherwise.
 
-A released migration is never edited: the next change is the next entry. Text indexes are drawn in `index_schema.py`.
+`PRAGMA user_version` counts the migrations applied. A released one is never edited: the next change is the next entry.
+The indexes have external content over views, so text is stored once; a word in each row names its scope. While
+`state_meta` has `index_stale` the triggers rest: a damaged index costs no message.
 """
 
 from __future__ import annotations
 
+import json
+import sqlite3
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from importlib.resources import files
 from pathlib import Path
+from string import Template
+from typing import Any
 
-from core.store.sqlite.index_schema import INDEXES, TRIGGERS
-from core.text.normalize import VERSION
+from core.store.query import DAY_IN_CHUNK
+from core.text.normalize import SCOPE, VERSION, bare, indexed_words
+from core.text.terms import date_terms, terms_of
+
+
+def in_list(column: str, parameter: str) -> str:
+    """The condition that a column is one of a bound `list_value`. Both names are constants of the calling statement."""
+    return f"{column} IN (SELECT value FROM json_each(:{parameter}))"
+
+
+def overlaps(column: str, parameter: str) -> str:
+    """The condition that a column, which holds a `list_value`, has something in common with a bound one."""
+    return f"EXISTS (SELECT 1 FROM json_each({column}) WHERE {in_list('value', parameter)})"
+
+
+def is_within(column: str, parameter: str) -> str:
+    """The condition that a column, which holds a `list_value`, has nothing that a bound one has not."""
+    return f"NOT EXISTS (SELECT 1 FROM json_each({column}) WHERE NOT {in_list('value', parameter)})"
+
+
+def list_value(values: Iterable[int | str]) -> str:
+    return json.dumps(list(values))
+
+
+SHOWN = "messages.kind = 'chat' AND messages.role IN ('user', 'assistant') AND messages.text <> ''"
+"""What people may see of a session; the condition of the index `messages_shown`."""
+
+
+class ChunkTerms:
+    """The SQL aggregate chunk_terms(scope id, text, name, time): the terms of a chunk, each behind its scope."""
+
+    def __init__(self) -> None:
+        self._terms: list[str] = []
+        self._days: set[tuple[str, ...]] = set()
+        self._scope = 0
+
+    def step(self, *row: Any) -> None:
+        scope_id, text, name, created_at = row
+        self._scope = scope_id
+        self._terms += terms_of(text)
+        self._terms += terms_of(name or "")
+        self._days.add(day_of(created_at))
+
+    def finalize(self) -> str:
+        days = [term for day in sorted(self._days) for term in day] * DAY_IN_CHUNK
+        return " ".join(scoped(self._scope, term) for term in [*self._terms, *days])
+
+
+def scoped(scope_id: int, term: str) -> str:
+    """A term as the index holds it."""
+    return f"{scope_id}x{term}"
+
+
+def day_of(created_at: float) -> tuple[str, ...]:
+    """The terms of the day (UTC) of a moment in seconds since 1970."""
+    return date_terms(datetime.fromtimestamp(created_at, UTC).date())
+
+
+STALE = "index_stale"
+"""Key of `state_meta`: the indexes do not hold what the messages say."""
+CURSOR = "index_cursor"
+"""Key of `state_meta`: a rebuild has got as far as this message id."""
+
+TABLES = ("messages_fts", "chunks_fts")
+
+_DRAWN = {"shown": SHOWN, "scope": SCOPE, "version": VERSION}
+INDEXES, TRIGGERS = (
+    Template(files("core.store.sqlite").joinpath(name).read_text("utf-8")).substitute(_DRAWN)
+    for name in ("indexes.sql", "triggers.sql")
+)
+
+
+def register(connection: sqlite3.Connection) -> None:
+    """Gives a connection the SQL functions that the triggers and views use."""
+    connection.create_function("indexed_words", 1, indexed_words, deterministic=True)
+    # The views of earlier versions name these; a migration reads all views.
+    for name in ("spaced_words", "unspaced_runs", "unspaced_pairs"):
+        connection.create_function(name, -1, lambda *_: "")
+    connection.create_aggregate("chunk_terms", 4, ChunkTerms)  # type: ignore[arg-type]  # typed for int results only
+    connection.create_function("bare", 1, bare, deterministic=True)
+
 
 FACTS_VERSION = "facts_version"
 """Key of `state_meta`: the version of the normalization that the index of the facts was made with."""

@@ -21,10 +21,8 @@ from core.store.query import (
     SearchPlan,
     SearchQuery,
 )
-from core.store.rows import bounded, clean, scope_parameter, timestamp, visible
-from core.store.sqlite.chunk_index import until
-from core.store.sqlite.dialect import in_list, list_value
-from core.store.sqlite.index_schema import SHOWN, STALE, day_of, scoped
+from core.store.rows import bounded, clean, meta, scope_parameter, timestamp, visible
+from core.store.sqlite.schema import SHOWN, STALE, day_of, in_list, list_value, scoped
 from core.text.normalize import SCOPE, VERSION, bare, is_unspaced
 from core.text.terms import is_question, name_terms, remembered_terms
 
@@ -72,6 +70,8 @@ _CANDIDATE_TEXT = "messages.text, messages.sender_name, messages.created_at"
 
 
 VERSION_KEY = "index_version"
+UNTIL = "chunked_until"
+"""Key of `state_meta`: the last message that chunks have taken in."""
 _FRESH = """
 SELECT 1 FROM state_meta WHERE key = :key AND value = :version AND NOT EXISTS (
     SELECT 1 FROM state_meta WHERE key = :stale
@@ -83,6 +83,10 @@ def is_stale(connection: Connection) -> bool:
     """Whether the indexes are known not to hold what the messages say."""
     values = {"stale": STALE, "key": VERSION_KEY, "version": str(VERSION)}
     return connection.execute(_FRESH, values).fetchone() is None
+
+
+def until(connection: Connection) -> int:
+    return int(meta(connection, UNTIL) or 0)
 
 
 class TextIndex:
@@ -372,3 +376,25 @@ def _within(expression: str, own: Sequence[int]) -> str:
 
 def _any_of(terms: Iterable[str], scopes: Sequence[int]) -> str:
     return " OR ".join(f'"{scoped(scope, term)}"' for scope in scopes for term in terms)
+
+
+COMMON = 2_000
+"""A word that is in more facts than this is not looked for where a rarer one is asked too."""
+
+
+def text_scores(connection: Connection, terms: Sequence[str], scope_ids: Sequence[int], limit: int) -> dict[int, float]:
+    """bm25 above 0 by fact id. A word in very many facts counts only where all words are such, then the rarest."""
+    words = [scoped(scope_id, term) for scope_id in scope_ids for term in terms]
+    counted = connection.execute(
+        f"SELECT term, doc FROM facts_vocabulary WHERE {in_list('term', 'words')}", {"words": list_value(words)}
+    )
+    found = {row["term"]: row["doc"] for row in counted}
+    chosen = [word for word, count in found.items() if count <= COMMON] or sorted(found, key=found.__getitem__)[:1]
+    if not chosen:
+        return {}
+    ranked = connection.execute(
+        "SELECT rowid AS id, rank AS score FROM facts_fts WHERE facts_fts MATCH :words ORDER BY rank LIMIT :limit",
+        {"words": " OR ".join(f'"{word}"' for word in chosen), "limit": limit},
+    )
+    # A word that is in over half of all facts has a negative weight in FTS5's bm25; it still counts a little.
+    return {row["id"]: max(1e-6, -row["score"]) for row in ranked}

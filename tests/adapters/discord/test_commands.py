@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from adapters.discord.commands import described, entry, joined
-from core.search import filters
+from core.search.query import read_filters
 from core.store.query import SearchQuery
 from core.types import CommandSpec, Option
 from gateway.commands.recall import RecallCommands
@@ -68,7 +68,7 @@ def test_values_with_a_prefix_are_typed_before_the_words() -> None:
     (spec,) = RecallCommands.specs
     line = joined(options, spec)
     assert line == '--summary from:"Ana Maria" before:"May" 3 "night tickets'
-    query = filters.read(
+    query = read_filters(
         SearchQuery(scopes=frozenset(), text=line.removeprefix("--summary ")), NOW, ZoneInfo("UTC")
     ).query
     assert (query.text.strip(), query.sender) == ('3 "night tickets', "Ana Maria")

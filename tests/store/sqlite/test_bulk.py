@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from core.store.sessions import Conversations, insert_message
-from core.store.sqlite import index_maintenance, text_index
+from core.store.sqlite import indexing, text_index
 from core.store.sqlite.database import Database
-from core.store.sqlite.index_maintenance import indexed_at_once
+from core.store.sqlite.indexing import indexed_at_once
 from core.types import Message
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.samples import message, opened
@@ -40,7 +40,7 @@ async def test_at_once_is_as_by_triggers(database: Database, clock: SteadyClock)
     await database.write(_adding(session.id, 1))
     await database.write(_adding(session.id, 1, kind="command"))
     assert await database.read(_matching("ferry")) == [1, 2]
-    assert await database.write(index_maintenance.wrong) == []
+    assert await database.write(indexing.wrong) == []
     assert not await database.read(text_index.is_stale)
 
 
@@ -56,16 +56,16 @@ async def test_what_fails_changes_nothing(database: Database, clock: SteadyClock
         await database.write(work)
     assert await database.read(_matching("ferry")) == [1]
     assert not await database.read(text_index.is_stale)
-    assert await database.write(index_maintenance.wrong) == []
+    assert await database.write(indexing.wrong) == []
 
 
 async def test_what_waits_for_a_rebuild_goes_on_waiting(database: Database, clock: SteadyClock) -> None:
     session = await opened(Conversations(database, clock), "the ferry before")
-    await database.write(index_maintenance.flag)
+    await database.write(indexing.flag)
     await database.write(_adding(session.id, 1))
     assert await database.read(text_index.is_stale)
     assert await database.read(_matching("ferry")) == [1]
-    while await database.write(index_maintenance.rebuild):
+    while await database.write(indexing.rebuild):
         pass
     assert await database.read(_matching("ferry")) == [1, 2]
-    assert await database.write(index_maintenance.wrong) == []
+    assert await database.write(indexing.wrong) == []

@@ -10,12 +10,12 @@ from dataclasses import replace
 
 import pytest
 
-from core.search.candidates import leading_terms
+from core.search.ranking import leading_terms
 from core.search.recall import Recall
 from core.store.query import SearchQuery
-from core.store.sqlite import chunk_index
+from core.store.sqlite import indexing
 from core.store.sqlite.database import Database
-from core.store.sqlite.index_schema import register, scoped
+from core.store.sqlite.schema import register, scoped
 from core.store.sqlite.text_index import TextIndex
 from core.text.normalize import SCOPE
 from core.types import Window
@@ -36,7 +36,7 @@ def recall(database: Database, clock: SteadyClock) -> Recall:
 
 
 async def _all_taken_in(recall: Recall, database: Database) -> None:
-    while await database.write(chunk_index.advance):
+    while await database.write(indexing.advance):
         pass
     while await recall.tend():
         pass
@@ -67,7 +67,7 @@ async def test_chunks_do_not_depend_on_the_step(
     stored: StoredHistory, recall: Recall, database: Database, step: int
 ) -> None:
     await stored.session([f"line {n}" for n in range(37)])
-    while await database.write(lambda connection: chunk_index.advance(connection, step)):
+    while await database.write(lambda connection: indexing.advance(connection, step)):
         pass
     assert await _sizes(stored) == [8, 8, 8, 13]
     assert await recall.verify() == []
@@ -105,7 +105,7 @@ async def test_a_changed_message_is_found_as_it_is_now(
 
 def test_the_terms_of_a_chunk_do_not_depend_on_the_seed_of_hashes() -> None:
     program = (
-        "from core.store.sqlite.index_schema import ChunkTerms\n"
+        "from core.store.sqlite.schema import ChunkTerms\n"
         "terms = ChunkTerms()\n"
         "for day in range(9):\n"
         "    terms.step(1, 'ferry', 'Ana', 1.7e9 + day * 86400)\n"

@@ -13,8 +13,8 @@ from core.store.facts import Fact, Facts
 from core.store.rows import set_meta
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
-from core.store.sqlite.fact_index import FactIndex, mend
-from core.text.names import names_in
+from core.store.sqlite.indexing import FactIndex, mend
+from core.text.terms import names_in
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.samples import ANA, CHAT, NOON, message, opened
 

@@ -10,9 +10,9 @@ import pytest
 
 from core.errors import StoreError
 from core.store.sessions import Conversations
-from core.store.sqlite import index_maintenance, text_index
+from core.store.sqlite import indexing, text_index
 from core.store.sqlite.database import Database
-from core.store.sqlite.index_maintenance import empty_indexes, write_text
+from core.store.sqlite.indexing import empty_indexes, write_text
 from core.types import Scope
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.samples import ANA, CHAT, message, opened
@@ -23,9 +23,9 @@ MINE: frozenset[Scope] = frozenset((ANA,))
 
 
 def _rebuilt(connection: sqlite3.Connection) -> list[str]:
-    while index_maintenance.rebuild(connection):
+    while indexing.rebuild(connection):
         pass
-    return index_maintenance.wrong(connection)
+    return indexing.wrong(connection)
 
 
 def _rows(statement: str) -> Any:

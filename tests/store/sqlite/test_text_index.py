@@ -8,7 +8,7 @@ from core.errors import StoreError
 from core.search.recall import Recall
 from core.store.query import SearchQuery
 from core.store.sqlite.database import Database
-from core.store.sqlite.index_maintenance import write_text
+from core.store.sqlite.indexing import write_text
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.stored_history import ANA, StoredHistory
 

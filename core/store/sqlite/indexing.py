@@ -1,0 +1,384 @@
+"""Fills the text indexes over messages, chunks and facts: takes in what is new, rebuilds, merges and checks them, a
+small step a call; bulk inserts; writes past a damaged index.
+
+Chunks are stretches of 8 to 16 messages as documents, so that a question finds the session. They come behind the
+writers: what comes after `chunked_until` is read at search; a changed chunk leaves the index (by trigger) until
+`advance` puts it back. Terms carry their scope's number, so that an owner of little searches little. Functions over a
+connection run inside one write transaction of their caller, so that writers never wait long.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import groupby
+from typing import TypeVar
+
+from core.errors import StoreError
+from core.store.engine import Connection, Row
+from core.store.rows import clean, insert, meta, set_meta
+from core.store.sqlite.database import Database
+from core.store.sqlite.schema import (
+    CURSOR,
+    FACTS_CONTENT,
+    FACTS_RANK,
+    FACTS_VERSION,
+    INDEXES,
+    SHOWN,
+    STALE,
+    TABLES,
+    in_list,
+    list_value,
+    scoped,
+)
+from core.store.sqlite.text_index import UNTIL, VERSION_KEY, is_stale, until
+from core.text.normalize import VERSION
+from core.text.terms import entity_key, hints_of, terms_of
+from core.types import ErasureEpoch
+
+CHUNK_MESSAGES = 8
+"""A chunk grows to twice this, then its first half is sealed. As good as whole sessions, and less to read."""
+STEP_MESSAGES = 500
+LAG_MESSAGES = 32
+"""New messages are taken in when there are so many; fewer are cheaper to read than to index."""
+_UNINDEX = (
+    "INSERT INTO chunks_fts (chunks_fts, rowid, terms) SELECT 'delete', id, terms FROM chunk_texts WHERE id = :id"
+)
+_MEMBERS = f"""
+    SELECT id FROM messages WHERE session_id = :session_id AND id BETWEEN :first_id AND :last_id AND {SHOWN} ORDER BY id
+"""
+_ADD = """
+    INSERT INTO chunks (session_id, scope_id, place, first_id, last_id, messages)
+    VALUES (:session, :scope, :place, :first, :last, :messages) RETURNING id
+"""
+
+
+def advance(connection: Connection, count: int = STEP_MESSAGES) -> int:
+    """Takes in `count` more messages and what waits to be indexed again; returns how many, 0 when all is done."""
+    waiting = [row[0] for row in connection.execute("SELECT id FROM chunks WHERE is_indexed = 0 LIMIT 20")]
+    changed = list(waiting)
+    rows = connection.execute(
+        f"""
+        SELECT messages.id, messages.session_id, sessions.scope_id, {SHOWN} AS is_shown
+        FROM messages JOIN sessions ON sessions.id = messages.session_id
+        WHERE messages.id > :until ORDER BY messages.id LIMIT :count
+        """,
+        {"until": until(connection), "count": count},
+    ).fetchall()
+    if rows:
+        shown = sorted((row["session_id"], row["scope_id"], row["id"]) for row in rows if row["is_shown"])
+        for (session_id, scope_id), group in groupby(shown, key=lambda one: one[:2]):
+            changed += _extend(connection, session_id, scope_id, [message_id for _, _, message_id in group])
+        set_meta(connection, UNTIL, str(rows[-1]["id"]))
+    _index_chunks(connection, changed)
+    return len(waiting) + len(rows)
+
+
+def is_behind(connection: Connection, lag: int) -> bool:
+    """Whether more than `lag` messages, or any changed chunk, wait to be taken in."""
+    waiting = connection.execute("SELECT EXISTS (SELECT 1 FROM chunks WHERE is_indexed = 0)").fetchone()[0]
+    return bool(waiting) or latest(connection) - until(connection) > lag
+
+
+def latest(connection: Connection) -> int:
+    return int(connection.execute("SELECT COALESCE(MAX(id), 0) FROM messages").fetchone()[0])
+
+
+def _clear_chunks(connection: Connection) -> None:
+    """Begins anew, over an index that is empty."""
+    connection.execute("DELETE FROM chunks")
+    connection.execute("DELETE FROM state_meta WHERE key = :key", {"key": UNTIL})
+
+
+def _extend(connection: Connection, session_id: int, scope_id: int, message_ids: list[int]) -> list[int]:
+    """Returns the chunks to index; whether messages come one by one or at once, the chunks are the same."""
+    last = connection.execute(
+        "SELECT * FROM chunks WHERE session_id = :session ORDER BY place DESC LIMIT 1", {"session": session_id}
+    ).fetchone()
+    place = 0
+    if last is not None:
+        place = last["place"] + 1
+        if last["messages"] <= 2 * CHUNK_MESSAGES:
+            place = last["place"]
+            message_ids = [row[0] for row in connection.execute(_MEMBERS, dict(last))] + message_ids
+            connection.execute(_UNINDEX, {"id": last["id"]})
+            connection.execute("DELETE FROM chunks WHERE id = :id", {"id": last["id"]})
+    made: list[int] = []
+    while message_ids:
+        size = len(message_ids) if len(message_ids) <= 2 * CHUNK_MESSAGES else CHUNK_MESSAGES
+        part, message_ids = message_ids[:size], message_ids[size:]
+        row = {"session": session_id, "scope": scope_id, "place": place}
+        row |= {"first": part[0], "last": part[-1], "messages": len(part)}
+        made += [added[0] for added in connection.execute(_ADD, row)]
+        place += 1
+    return made
+
+
+def _index_chunks(connection: Connection, ids: Sequence[int]) -> None:
+    """All in one statement: with one for each, FTS5 would write a segment for each."""
+    these, listed = {"ids": list_value(ids)}, in_list("id", "ids")
+    connection.execute(f"UPDATE chunks SET is_indexed = 1 WHERE {listed}", these)
+    connection.execute(f"INSERT INTO chunks_fts (rowid, terms) SELECT id, terms FROM chunk_texts WHERE {listed}", these)
+
+
+REBUILD_MESSAGES = 2_000
+MERGE_PAGES = 16
+
+
+def flag(connection: Connection) -> None:
+    """Says that the indexes must be built anew, from the first message."""
+    set_meta(connection, STALE, "1")
+    connection.execute("DELETE FROM state_meta WHERE key = :key", {"key": CURSOR})
+
+
+def rebuild(connection: Connection, count: int = REBUILD_MESSAGES) -> int:
+    """Indexes the next `count` messages, beginning a rebuild when none is under way; returns how many, 0 at the end."""
+    if meta(connection, CURSOR) is None:
+        set_meta(connection, STALE, "1")
+        set_meta(connection, CURSOR, "0")
+        for table in TABLES:
+            _empty(connection, table)
+        _clear_chunks(connection)
+    cursor = int(meta(connection, CURSOR) or 0)
+    last, found = connection.execute(
+        "SELECT MAX(id), COUNT(*) FROM (SELECT id FROM messages WHERE id > :cursor ORDER BY id LIMIT :count)",
+        {"cursor": cursor, "count": count},
+    ).fetchone()
+    if not found:
+        set_meta(connection, VERSION_KEY, str(VERSION))
+        connection.execute("DELETE FROM state_meta WHERE key IN (:stale, :cursor)", {"stale": STALE, "cursor": CURSOR})
+        return 0
+    _index_messages(connection, "id > :cursor AND id <= :last", {"cursor": cursor, "last": last})
+    set_meta(connection, CURSOR, str(last))
+    return int(found)
+
+
+def _empty(connection: Connection, table: str) -> None:
+    try:
+        connection.execute(f"INSERT INTO {table} ({table}) VALUES ('delete-all')")
+    except sqlite3.DatabaseError:
+        blank(connection, table)
+
+
+def merge(connection: Connection, pages: int = MERGE_PAGES) -> bool:
+    """One small step towards fewer segments in every index; False when there was nothing to merge."""
+    return sum(merge_table(connection, table, pages) for table in TABLES) > 0
+
+
+def wrong(connection: Connection) -> list[str]:
+    """Sentences about each index that is damaged or does not agree with the messages; empty when all is well."""
+    if is_stale(connection):
+        return ["The search indexes are flagged for a rebuild, which has not been finished yet."]
+    sentences = []
+    for table in TABLES:
+        try:
+            connection.execute(f"INSERT INTO {table} ({table}, rank) VALUES ('integrity-check', 1)")
+        except sqlite3.DatabaseError as error:
+            sentences.append(f"The search index {table} does not agree with the messages ({error}).")
+    return sentences
+
+
+@contextmanager
+def indexed_at_once(connection: Connection) -> Iterator[None]:
+    """In a write transaction: messages inserted in the block are indexed when it ends, or by a pending rebuild."""
+    if meta(connection, STALE) is not None:
+        yield
+        return
+    last = connection.execute("SELECT COALESCE(MAX(id), 0) FROM messages").fetchone()[0]
+    # The triggers rest while this flag is set; nobody else sees it.
+    set_meta(connection, STALE, "1")
+    yield
+    connection.execute("DELETE FROM state_meta WHERE key = :stale", {"stale": STALE})
+    _index_messages(connection, "id > :last", {"last": last})
+
+
+def _index_messages(connection: Connection, condition: str, parameters: Mapping[str, object]) -> None:
+    connection.execute(
+        "INSERT INTO messages_fts (rowid, text, tools, scope) "
+        f"SELECT id, text, tools, scope FROM messages_words WHERE {condition} ORDER BY id",
+        parameters,
+    )
+
+
+async def write_text(database: Database, work: Callable[[Connection], T], epoch: ErasureEpoch | None = None) -> T:
+    """`Database.write` for work that changes indexed text.
+
+    On index damage it is tried again with the indexes emptied and flagged for a rebuild; if that fails, all is rolled
+    back and the error raised.
+    """
+    try:
+        return await database.write(work, epoch)
+    except StoreError as error:
+        if not _is_index_damage(error):
+            raise
+    return await database.write(lambda connection: _anew(connection, work), epoch)
+
+
+def empty_indexes(connection: Connection) -> None:
+    """Makes every index an empty one that can be opened, whatever became of it, and flags them all for a rebuild."""
+    flag(connection)
+    for table in TABLES:
+        blank(connection, table)
+
+
+def _anew(connection: Connection, work: Callable[[Connection], T]) -> T:
+    empty_indexes(connection)
+    # What is taken from a message goes with it, so its index must be one that can be opened too.
+    mend(connection)
+    return work(connection)
+
+
+def _is_index_damage(error: StoreError) -> bool:
+    """A broken FTS5 table is corrupt, cannot be opened, or gives a bare `constraint failed`; our own constraints are
+    named."""
+    cause = error.__cause__
+    if not isinstance(cause, sqlite3.DatabaseError):
+        return False
+    code = getattr(cause, "sqlite_errorcode", 0) & 0xFF
+    if code == sqlite3.SQLITE_CONSTRAINT:
+        return str(cause) == "constraint failed"
+    return code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_ERROR)
+
+
+def merge_table(connection: Connection, table: str, pages: int) -> bool:
+    """Merges at most `pages` (all if negative); whether there was anything to do (https://sqlite.org/fts5.html,
+    "merge")."""
+    before = connection.execute("SELECT total_changes()").fetchone()[0]
+    connection.execute(f"INSERT INTO {table} ({table}, rank) VALUES ('merge', :pages)", {"pages": pages})
+    return bool(connection.execute("SELECT total_changes()").fetchone()[0] - before >= 2)
+
+
+def blank(connection: Connection, table: str) -> None:
+    """Makes an index empty and openable by resetting its tables: FTS5 refuses 'delete-all' and DROP for a broken
+    one."""
+    connection.execute("CREATE VIRTUAL TABLE temp.blank USING fts5(text)")
+    for part, columns in _PARTS:
+        connection.execute(f"CREATE TABLE IF NOT EXISTS main.{table}_{part} ({columns}")
+        connection.execute(f"DELETE FROM main.{table}_{part}")
+        connection.execute(f"INSERT INTO main.{table}_{part} SELECT * FROM temp.blank_{part}")
+    connection.execute("DROP TABLE temp.blank")
+    for line in INDEXES.splitlines():
+        if line.startswith(f"INSERT INTO {table} ({table}, rank) VALUES"):
+            connection.execute(line)
+
+
+_PARTS = (
+    ("data", "id INTEGER PRIMARY KEY, block BLOB)"),
+    ("idx", "segid, term, pgno, PRIMARY KEY (segid, term)) WITHOUT ROWID"),
+    ("docsize", "id INTEGER PRIMARY KEY, sz BLOB)"),
+    ("config", "k PRIMARY KEY, v) WITHOUT ROWID"),
+)
+"""The tables behind an index with external content (https://sqlite.org/fts5.html, "FTS5 Data Structures")."""
+
+
+T = TypeVar("T")
+
+_INDEXED = "SELECT id, scope_id, content, speaker, attribute FROM facts"
+_NAME = """
+INSERT INTO entities (scope_id, name, shown) VALUES (:scope, :name, :shown)
+ON CONFLICT (scope_id, name) DO UPDATE SET shown = shown RETURNING id
+"""
+_TIE = """
+INSERT INTO fact_entities (entity_id, fact_id) VALUES (:entity, :fact) ON CONFLICT (entity_id, fact_id) DO NOTHING
+"""
+
+
+def index_fact(connection: Connection, fact_id: int) -> None:
+    values: dict[str, object] = {"id": fact_id}
+    values["terms"], values["hints"] = _terms(connection.execute(f"{_INDEXED} WHERE id = :id", values).fetchone())
+    connection.execute("DELETE FROM facts_fts WHERE rowid = :id", values)
+    connection.execute("INSERT INTO facts_fts (rowid, terms, hints) VALUES (:id, :terms, :hints)", values)
+
+
+def keep_names(connection: Connection, fact_id: int, scope_id: int, names: Iterable[str]) -> None:
+    connection.execute("DELETE FROM fact_entities WHERE fact_id = :fact", {"fact": fact_id})
+    for shown in map(clean, names):
+        if name := entity_key(shown):
+            entity_id = insert(connection, _NAME, {"scope": scope_id, "name": name, "shown": shown})
+            connection.execute(_TIE, {"entity": entity_id, "fact": fact_id})
+
+
+class FactIndex:
+    """Keeps the index in order, as a chore of the maintenance and for `mneme check`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def tend(self) -> bool:
+        """Makes the index anew where another version made it; at once, since a person's facts are few."""
+        if await self._database.read(lambda connection: meta(connection, FACTS_VERSION)) != str(VERSION):
+            await self.rebuild()
+        return False
+
+    async def verify(self) -> list[str]:
+        """What is wrong with the index, as sentences; empty when it agrees with the facts."""
+        damage = await self._database.write(_damage)
+        return damage or await self._database.read(lambda connection: list(_disagreements(connection)))
+
+    async def rebuild(self) -> int:
+        """Makes the index anew; returns how many facts there are."""
+
+        def work(connection: Connection) -> int:
+            _renew(connection)
+            set_meta(connection, FACTS_VERSION, str(VERSION))
+            return int(connection.execute("SELECT COUNT(*) FROM facts").fetchone()[0])
+
+        return await self._database.write(work)
+
+
+async def write_facts(database: Database, work: Callable[[Connection], T], epoch: ErasureEpoch | None = None) -> T:
+    """`Database.write` for facts; on index damage the index is made anew and the work done again."""
+    try:
+        return await database.write(work, epoch)
+    except StoreError as error:
+        if not isinstance(error.__cause__, sqlite3.DatabaseError):
+            raise
+    await database.write(mend, epoch)
+    return await database.write(work, epoch)
+
+
+def mend(connection: Connection) -> bool:
+    """Makes the index anew where it cannot be used or does not hold what it should; False where all is well."""
+    is_damaged = bool(_damage(connection))
+    if is_damaged:
+        _renew(connection)
+    return is_damaged
+
+
+def _terms(row: Row) -> tuple[str, str]:
+    words, hints = (*terms_of(row["content"]), *terms_of(row["speaker"])), hints_of(row["attribute"])
+    held, asked = (" ".join(scoped(row["scope_id"], term) for term in terms) for terms in (words, hints))
+    return held, asked
+
+
+def _damage(connection: Connection) -> list[str]:
+    try:
+        connection.execute("SELECT rowid FROM facts_fts WHERE facts_fts MATCH 'x' LIMIT 1").fetchall()
+        connection.execute("INSERT INTO facts_fts (facts_fts, rank) VALUES ('integrity-check', 1)")
+    except sqlite3.DatabaseError as error:
+        return [f"The search index of the facts is damaged ({error})."]
+    return []
+
+
+def _renew(connection: Connection) -> None:
+    blank(connection, "facts_fts")
+    connection.execute(FACTS_CONTENT)
+    connection.execute("DELETE FROM facts_fts_content")
+    # FTS5 keeps in mind what it has read of its tables; this makes it look again.
+    connection.execute("INSERT INTO facts_fts (facts_fts) VALUES ('rebuild')")
+    connection.execute(FACTS_RANK)
+    for row in connection.execute("SELECT id FROM facts").fetchall():
+        index_fact(connection, row["id"])
+
+
+def _disagreements(connection: Connection) -> Iterator[str]:
+    if meta(connection, FACTS_VERSION) != str(VERSION):
+        yield "The search index of the facts is of an earlier version and has not been made anew yet."
+        return
+    held = {row[0]: (row[1], row[2]) for row in connection.execute("SELECT id, c0, c1 FROM facts_fts_content")}
+    wrong = sum(held.pop(row["id"], None) != _terms(row) for row in connection.execute(_INDEXED))
+    if wrong:
+        yield f"Facts that their search index does not hold as they are: {wrong:,}."
+    if held:
+        yield f"Facts that their search index holds and that are gone: {len(held):,}."
