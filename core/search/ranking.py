@@ -45,15 +45,12 @@ class RankedMatches(NamedTuple):
 def any_words(index: TextIndex, query: SearchQuery) -> RankedMatches:
     typed = clean(query.text)
     terms = query_terms(query.text)
-    others = [way for way in other_ways(typed) if not set(way) <= set(terms)]
-    frequencies = index.frequencies(dict.fromkeys([*terms, *chain.from_iterable(others)]))
-    unknown = {term for term, count in frequencies.items() if not count and term not in index.latest_terms}
-    said = [way for way in others if unknown.isdisjoint(way)][:OTHERS_ASKED]
+    frequencies, unknown, said = _counted(index, typed, terms)
     words = {term: word for word in spaced_words_of(typed) for term in terms_of(word)}
     unsaid = {term: word for term, word in words.items() if term in unknown and not _is_within(term, said)}
     corrections = _corrections(index, unsaid)
     shares = _shares(terms, corrections, said)
-    frequencies |= index.frequencies([term for term in shares if term not in frequencies])
+    frequencies |= index.frequencies(shares.keys() - frequencies.keys())
     scores, matches = _ranked(index, query, {term: frequencies[term] for term in shares}, shares)
     return RankedMatches(
         scores=scores,
@@ -61,6 +58,16 @@ def any_words(index: TextIndex, query: SearchQuery) -> RankedMatches:
         text=" ".join(dict.fromkeys([*shares, query.text])) if corrections or said else query.text,
         corrected={unsaid[term]: "”, “".join(taken) for term, taken in corrections.items()},
     )
+
+
+def _counted(
+    index: TextIndex, typed: str, terms: Sequence[str]
+) -> tuple[dict[str, int], set[str], list[tuple[str, ...]]]:
+    """How often terms stand in chunks, those that were never said, and the other ways to write the text that were."""
+    others = [way for way in other_ways(typed) if not set(way) <= set(terms)]
+    frequencies = index.frequencies(dict.fromkeys([*terms, *chain.from_iterable(others)]))
+    unknown = {term for term, count in frequencies.items() if not count and term not in index.latest_terms}
+    return frequencies, unknown, [way for way in others if unknown.isdisjoint(way)][:OTHERS_ASKED]
 
 
 def leading_terms(frequencies: Mapping[str, int], count: int) -> tuple[list[str], list[str]]:
