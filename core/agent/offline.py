@@ -17,7 +17,7 @@ from typing import Any
 from uuid import uuid4
 from zoneinfo import ZoneInfo
 
-from core.guard.fence import OPENING
+from core.guard.fence import OPENING, TIME_LINE
 from core.search.query import any_of
 from core.text.normalize import fold
 from core.text.terms import is_smalltalk
@@ -27,15 +27,8 @@ MODEL = "offline"
 PASSAGES = 3
 FOUND = "This is what I found in what was said before:"
 KEPT = "I have kept that."
-_ATTACHMENT = re.compile(r"\[attached ([^:\[\]\n]{1,40}): [^\n]*\]")
+_ATTACHMENT = re.compile(r"\[attached [^:\[\]\n]{1,40}: [^\n]*\]")
 """As `core.agent.prompt.with_attachments` writes it."""
-_NOUNS = {"voice": "voice message", "audio": "recording", "document": "file"}
-_TIME_LINE = re.compile(
-    r"\[(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day [0-9]{1,2} "
-    r"(?:January|February|March|April|May|June|July|August|September|October|November|December) [0-9]{4}, "
-    r"[0-9]{2}:[0-9]{2} [A-Za-z0-9_+/-]{1,64}(?:, from [^\[\]\n]{0,86})?(?:, [a-z ]{4,30})?\]"
-)
-"""As `core.agent.prompt` writes it; other lines in square brackets are somebody's words."""
 _AFTER_THE_END = " \t\r\n!！.。…\"'”’»」)"  # what may follow a question mark
 
 
@@ -44,13 +37,8 @@ def _wording() -> Mapping[str, Any]:
     return tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
 
-def _match(name: str, text: str) -> re.Match[str] | None:
-    return _pattern(_wording()[name]).fullmatch(text.strip())
-
-
-@cache
-def _pattern(source: str) -> re.Pattern[str]:
-    return re.compile(source, re.IGNORECASE | re.DOTALL | re.VERBOSE)
+def _match(pattern: str, text: str) -> re.Match[str] | None:
+    return re.fullmatch(pattern, text.strip(), re.IGNORECASE | re.DOTALL | re.VERBOSE)
 
 
 class Offline:
@@ -72,36 +60,35 @@ class Offline:
         return self._answer(request.messages, text, *called) if called is not None else self._step(text, request)
 
     def _step(self, text: str, request: Request) -> Completion:
-        tools = {tool["name"] for tool in request.tools}
+        tools, wording = {tool["name"] for tool in request.tools}, _wording()
         is_question = _is_question(text)
         written = _ATTACHMENT.sub("", text)
-        if "reminder" in tools and (match := _match("remind", written)):
+        if "reminder" in tools and (match := _match(wording["remind"], written)):
             return _call(("reminder", {"action": "add", "when": match["what"].strip(), "text": ""}))
-        if "memory" in tools and not is_question and (match := _match("remember", written)):
-            return _call(("memory", {"target": "memory", "action": "add", "content": _sentence(match["what"])}))
-        for known in _wording()["requests"]:
-            if _pattern(known["pattern"]).fullmatch(text.strip()):
+        if "memory" in tools and not is_question and (match := _match(wording["remember"], written)):
+            what = match["what"].strip()
+            return _call(("memory", {"target": "memory", "action": "add", "content": what[:1].upper() + what[1:]}))
+        for known in wording["requests"]:
+            if _match(known["pattern"], text):
                 return _text(known["answer"])
-        if "session_search" in tools and (is_question or _match("question", text)):
-            history = ("session_search", {"query": text[:2000], "limit": PASSAGES})
-            facts = ("facts", {"mode": "search", "query": text[:2000], "limit": PASSAGES})
-            return _call(*([facts] if "facts" in tools else []), history)
+        if "session_search" in tools and (is_question or _match(wording["question"], text)):
+            query = {"query": text[:2000], "limit": PASSAGES}
+            facts = [("facts", {"mode": "search", **query})] if "facts" in tools else []
+            return _call(*facts, ("session_search", query))
         if "memory" not in tools and "session_search" in tools:
             return _text(f"This is incognito, so I keep nothing of it. {self._reason}; I can only look things up.")
         return _text(self._acknowledged(text, request.messages))
 
     def _acknowledged(self, text: str, messages: Sequence[Json]) -> str:
-        kinds = list(dict.fromkeys(_NOUNS.get(kind, kind) for kind in _ATTACHMENT.findall(text)))
-        is_small = is_smalltalk(text)
+        has_attachment, is_small = _ATTACHMENT.search(text) is not None, is_smalltalk(text)
         kept = "All right." if is_small else KEPT
-        if kinds:
-            words = "your words and " if _ATTACHMENT.sub("", text).strip() else ""
-            kept = f"I have kept {words}that a {_and(kinds)} came, but not what is in it: I cannot open it."
+        if has_attachment:
+            kept = "I have kept that, but not what is attached: I cannot open it."
         if any(self._reason in _words(message) for message in messages if message["role"] == "assistant"):
             return kept
-        can = f"I can find {'again what you tell me' if is_small or kinds else 'it again'}: ask me, or use /recall."
+        can = f"I can find {'again what you tell me' if is_small or has_attachment else 'it again'}"
         return (
-            f"{kept} {self._reason}, so I cannot talk about it, but {can} "
+            f"{kept} {self._reason}, so I cannot talk about it, but {can}: ask me, or use /recall. "
             "I also take “remember that …” and “remind me tomorrow at 9 to …”."
         )
 
@@ -140,10 +127,6 @@ def _speaker(item: Json) -> str:
     return f"forwarded by {who}" if origin == "forwarded" else f"{who} ({str(origin).replace('_', ' ')})"
 
 
-def _and(kinds: Sequence[str]) -> str:
-    return kinds[0] if len(kinds) == 1 else f"{', a '.join(kinds[:-1])} and a {kinds[-1]}"
-
-
 def _words(message: Json) -> str:
     return "\n".join(str(block.get("text", "")) for block in message["content"] if block.get("type") == "text")
 
@@ -176,20 +159,15 @@ def _quoted(text: str) -> str:
 
 
 def _utterances(message: Json) -> list[tuple[str, str]]:
-    """(time line or "", text) of what people said in a user message. What follows a time line is somebody's words,
-    whatever it looks like."""
+    """(time line or "", text) of what people said in a user message; nobody's words look like a time line or a fence
+    there (`core.guard.fence.neutralise`)."""
     said: list[tuple[str, str]] = []
     time_line = ""
-    for block in message["content"]:
-        text = str(block.get("text", "")) if block.get("type") == "text" else ""
-        if not time_line and _TIME_LINE.fullmatch(text):
+    for text in (block["text"] for block in message["content"] if block.get("type") == "text"):
+        if TIME_LINE.fullmatch(text):
             time_line = text
-            continue
-        if text and (time_line or not text.startswith(OPENING)):
+        elif not text.startswith(OPENING):
             said.append((time_line, text))
-        time_line = ""
-    if time_line:
-        said.append(("", time_line))
     return said
 
 
@@ -240,11 +218,6 @@ def _last_call(messages: Sequence[Json]) -> tuple[str, str, bool] | None:
     last = results[-1]
     names = {block["id"]: str(block["name"]) for block in messages[-2]["content"] if block.get("type") == "tool_use"}
     return names.get(last["tool_use_id"], ""), str(last.get("content", "")), bool(last.get("is_error"))
-
-
-def _sentence(text: str) -> str:
-    text = text.strip()
-    return text[:1].upper() + text[1:]
 
 
 def _call(*named: tuple[str, dict[str, Any]]) -> Completion:

@@ -27,7 +27,7 @@ _TWINS = str.maketrans(
 """Cyrillic and Greek letters that look like those of the tag."""
 _WORD = "memorycontext"
 _OPENER = re.compile(f"[{_OPENERS}]")
-_TIME_LINE = re.compile(
+TIME_LINE = re.compile(
     r"[\[\uff3b\u3010]\s{0,4}((?:mon|tues|wednes|thurs|fri|satur|sun)day\s{1,3}\d{1,2}\s{1,3}[a-z]{3,9}\s{1,3}\d{4},?"
     r"\s{1,3}\d{1,2}:\d{2}[^\]\uff3d\u3011\n]{0,200})([\]\uff3d\u3011]?)",
     re.IGNORECASE,
@@ -43,7 +43,7 @@ def fence(passages: str) -> str:
 def neutralise(text: str) -> str:
     """`text` with round brackets around anything that looks like the tag (in any case, with signs between, attributes,
     letters of other alphabets) or like the time line above a turn. A second pass changes nothing."""
-    text = _TIME_LINE.sub(lambda found: f"({found[1]}{')' if found[2] else ''}", text)
+    text = TIME_LINE.sub(lambda found: f"({found[1]}{')' if found[2] else ''}", text)
     characters: list[str] = []
     for opener in _OPENER.finditer(text):
         if (end := _end_of_tag(text, opener.end())) is not None:

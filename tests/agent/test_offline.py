@@ -108,16 +108,9 @@ async def test_of_small_talk_it_is_not_said_that_it_was_kept(text: str) -> None:
     assert (await complete(turn("x"), answer(first.text), turn(text))).text == "All right."
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("[attached voice: note.ogg (audio/ogg)]", "I have kept that a voice message came, but not what is in it"),
-        ("The contract\n[attached document: a.pdf]", "I have kept your words and that a file came, but not what"),
-        ("[attached photo: a.jpg]\n[attached photo: b.jpg]\n[attached video: c]", "kept that a photo and a video came"),
-    ],
-)
-async def test_what_was_not_opened_is_not_said_to_be_kept(text: str, said: str) -> None:
-    assert said in (await complete(turn(text))).text
+@pytest.mark.parametrize("text", ["[attached voice: note.ogg (audio/ogg)]", "The contract\n[attached document: a.pdf]"])
+async def test_what_was_not_opened_is_not_said_to_be_kept(text: str) -> None:
+    assert "I have kept that, but not what is attached" in (await complete(turn(text))).text
 
 
 @pytest.mark.parametrize(
