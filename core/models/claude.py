@@ -150,7 +150,7 @@ class Claude:
             failure.is_break = answer.has_begun
             raise failure from _origin(error)
         except ValueError as error:
-            raise _of_kind("unreadable") from error
+            raise ModelFailure("unreadable") from error
 
     async def _opened(self, request: Request, silence_s: float) -> anthropic.AsyncStream[Any]:
         """The events as plain JSON: to the SDK's own method a long conversation costs four times as much."""
@@ -179,19 +179,23 @@ class Claude:
             return self._refused(error, model)
         cause = _cause(error)
         if isinstance(cause, httpx2.LocalProtocolError):
-            return _of_kind("illegal_key")
+            return ModelFailure("illegal_key")
         if isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.UnsupportedProtocol):
-            return _of_kind("unreached")
+            return ModelFailure("unreached")
         if isinstance(cause, httpx2.TimeoutException):
-            return _of_kind("late")
+            return ModelFailure("late")
         if isinstance(error, anthropic.APIConnectionError | httpx2.HTTPError):
-            return _of_kind("lost")
-        return _of_kind("foreign")
+            return ModelFailure("lost")
+        return ModelFailure("foreign")
 
     def _refused(self, error: anthropic.APIStatusError, model: str) -> ModelFailure:
-        status = _status_of(error.status_code, error.type)
-        words = _words(error).replace(self._key, "…")
-        failure = _of_status(status, words, model, error.error_code)
+        # An error event in a stream that began with 200 has a type only.
+        status = error.status_code if error.status_code >= 400 else _texts("status_of_type").get(error.type or "", 500)
+        words = " ".join(_words(error).replace(self._key, "…").split())[:WORDS_CHARS].rstrip(". ")
+        kind, status = _judged(status, words, model, error.error_code or "")
+        is_retryable = kind != "spend_limit" and (status in _RETRYABLE or status >= 500)
+        words = words or "it does not say why"
+        failure = ModelFailure(kind, status=status, is_retryable=is_retryable, model=model, words=words, number=status)
         if error.status_code >= 400:
             headers = error.response.headers
             failure.retry_after_s = _asked_pause_s(headers)
@@ -275,7 +279,7 @@ class StreamedAnswer:
         try:
             return self._text if self._is_text_added(event) else ""
         except (ValueError, LookupError, AttributeError, TypeError) as error:
-            raise _of_kind("unreadable") from error
+            raise ModelFailure("unreadable") from error
 
     @property
     def _text(self) -> str:
@@ -322,10 +326,10 @@ class StreamedAnswer:
     def completion(self, model: str) -> Completion:
         """The whole answer, of `model` where it does not name its own. Raises ModelError for a part of one."""
         if not self._has_started:
-            raise _of_kind("foreign")
+            raise ModelFailure("foreign")
         stop_reason = self._message.get("stop_reason")
         if not stop_reason and not self._has_stopped:
-            raise _of_kind("unreadable")
+            raise ModelFailure("unreadable")
         blocks = kept(self._blocks)
         has_calls = any(block["type"] == "tool_use" for block in blocks)
         return Completion(
@@ -401,9 +405,9 @@ def _form(block: Json) -> dict[str, Any] | None:
     if kind == "tool_use":
         call = {"type": kind, "id": block.get("id"), "name": block.get("name"), "input": sound(block.get("input"))}
         if not call["id"] or not call["name"] or not isinstance(call["input"], dict):
-            raise _of_kind("unreadable")
+            raise ModelFailure("unreadable")
         return call
-    raise ModelFailure(f"The model answered with content of an unknown kind ({kind[:40]})", "Update Mneme.")
+    raise ModelFailure("unknown_block", block=kind[:40])
 
 
 def _without_marks(value: Any) -> Any:
@@ -426,65 +430,39 @@ _RETRYABLE = (408, 409, 429)
 
 
 @cache
-def _table(name: str) -> Mapping[str, Any]:
+def _texts(table: str) -> Mapping[str, Any]:
     """A table of `failures.toml`."""
-    table: Mapping[str, Any] = tomllib.loads(Path(__file__).with_name("failures.toml").read_text("utf-8"))[name]
-    return table
+    found: Mapping[str, Any] = tomllib.loads(Path(__file__).with_name("failures.toml").read_text("utf-8"))[table]
+    return found
 
 
 class ModelFailure(ModelError):
-    """`clause`: the reason without a full stop, so that ``; trying again in 4 s`` can follow it. `is_break`: part of
-    the answer had come already."""
+    """`kind` as in `failures.toml`, whose words are filled with `details`. `clause`: the reason without a full stop, so
+    that ``; trying again in 4 s`` can follow it. `is_break`: part of the answer had come already."""
 
     def __init__(
-        self,
-        clause: str,
-        advice: str = "",
-        *,
-        is_retryable: bool = False,
-        retry_after_s: float | None = None,
-        status: int | None = None,
-        is_break: bool = False,
+        self, kind: str, *, status: int | None = None, is_retryable: bool | None = None, **details: object
     ) -> None:
-        sentence = f"{clause}. {advice}".rstrip()
-        super().__init__(sentence, is_retryable=is_retryable, retry_after_s=retry_after_s, status=status)
-        self.clause = clause
-        self.is_break = is_break
+        texts = _texts("kind")[kind]
+        self.clause: str = texts["clause"].format(**details)
+        self.is_break = kind == "unreadable"
+        super().__init__(
+            f"{self.clause}. {texts.get('advice', '')}".rstrip(),
+            is_retryable=texts.get("is_retryable", True) if is_retryable is None else is_retryable,
+            status=status,
+        )
 
 
-def _of_kind(kind: str) -> ModelFailure:
-    """A failure without a status; `kind` as in `failures.toml`."""
-    return ModelFailure(**{"is_retryable": True, **_table("kind")[kind]}, is_break=kind == "unreadable")
-
-
-def _of_status(status: int, words: str, model: str, code: str | None = None) -> ModelFailure:
-    """`words` are the server's own, `code` its error code."""
-    words = " ".join(words.split())[:WORDS_CHARS].rstrip(". ")
-    if (code or "").endswith("_spend_limit_reached"):
-        clause, advice = "The spending limit of the model's account is reached", "Raise it, or wait until it renews."
-        return ModelFailure(clause, advice, status=status)
+def _judged(status: int, words: str, model: str, code: str) -> tuple[str, int]:
+    """The kind of a refusal and the status that fits it best; `words` are the server's own, `code` its error code."""
+    if code.endswith("_spend_limit_reached"):
+        return "spend_limit", status
     if status == 400 and "credit balance" in words:
         status = 402
     if status in (400, 422) and _TOO_LONG.search(words.casefold()):
         status = 413
     if status == 404:
-        return _not_found(words, model)
-    if status >= 500:
-        clause = f"The model's server has an internal error ({status})"
-    else:
-        clause = f"The model's server refused the request ({status}): {words or 'it does not say why'}"
-    said = {"clause": clause, **_table("status").get(str(status), {})}
-    return ModelFailure(**said, status=status, is_retryable=status in _RETRYABLE or status >= 500)
-
-
-def _status_of(status: int, kind: str | None) -> int:
-    """For an error event in a stream that began with 200, the status of its type."""
-    return status if status >= 400 else int(_table("status_of_type").get(kind or "", 500))
-
-
-def _not_found(words: str, model: str) -> ModelFailure:
-    if "model" in words.casefold() or model in words:
-        return ModelFailure(
-            f"The server has no model named {model}", "Set model.chat or model.helper to one that it has.", status=404
-        )
-    return ModelFailure("There is no Messages API at the model's address", "Check ANTHROPIC_BASE_URL.", status=404)
+        return "no_model" if "model" in words.casefold() or model in words else "no_api", status
+    if str(status) in _texts("kind"):
+        return str(status), status
+    return "internal" if status >= 500 else "refused", status
