@@ -8,6 +8,9 @@ from typing import Protocol
 
 from core.types import Address, Answer, CommandSpec, Completion, Inbound, Request
 
+Tell = Callable[[str], None]
+"""Takes what is shown while an answer is made."""
+
 
 class Clock(Protocol):
     """The time, injected for tests."""
@@ -102,7 +105,5 @@ class Model(Protocol):
 
     name: str
 
-    async def complete(
-        self, request: Request, on_text: Callable[[str], None], on_wait: Callable[[str], None]
-    ) -> Completion:
+    async def complete(self, request: Request, on_text: Tell, on_wait: Tell) -> Completion:
         """`on_text` gets the text so far, `on_wait` a sentence when it is tried again. Raises ModelError."""

@@ -231,7 +231,7 @@ class Session:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
     """One row. `blocks`: content blocks, None when they are one text block equal to `text`. `sent`: blocks of a user
-    turn as sent, None when equal to the plain message. `tools`: tool calls in searchable form. `origin`: see
+    turn as sent. `tools`: tool calls in searchable form. `origin`: see
     `Inbound`."""
 
     role: Role

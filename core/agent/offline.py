@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -18,6 +18,7 @@ from uuid import uuid4
 from zoneinfo import ZoneInfo
 
 from core.guard.fence import OPENING, TIME_LINE
+from core.ports import Tell
 from core.search.query import any_of
 from core.text.normalize import fold
 from core.text.terms import is_smalltalk
@@ -50,9 +51,7 @@ class Offline:
         self._zone = ZoneInfo(zone)
         self._reason = reason
 
-    async def complete(
-        self, request: Request, on_text: Callable[[str], None], on_wait: Callable[[str], None]
-    ) -> Completion:
+    async def complete(self, request: Request, on_text: Tell, on_wait: Tell) -> Completion:
         """A tool call for what was said last, or, once its result is there, the answer. Never raises. Nothing is shown
         of it as it grows, since it is there at once."""
         called = _last_call(request.messages)

@@ -26,7 +26,7 @@ import structlog
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from core.errors import ModelError
-from core.ports import Clock
+from core.ports import Clock, Tell
 from core.types import Completion, Json, Request, Usage
 
 OFFICIAL_URL = "https://api.anthropic.com"
@@ -81,9 +81,7 @@ class Claude:
     async def close(self) -> None:
         await self._client.close()
 
-    async def complete(
-        self, request: Request, on_text: Callable[[str], None], on_wait: Callable[[str], None]
-    ) -> Completion:
+    async def complete(self, request: Request, on_text: Tell, on_wait: Tell) -> Completion:
         """`on_text` gets the text so far, an empty one when the call starts over. Raises ModelError."""
         ends_at = self._clock.now() + timedelta(seconds=self._patience_s)
         breaks = tries = 0
@@ -122,7 +120,7 @@ class Claude:
         await self._attempt(_shortest_request(model), lambda _: None, self._first_silence_s)
         return f"{model} answers at {self.url}."
 
-    async def _attempt(self, request: Request, on_text: Callable[[str], None], silence_s: float) -> Completion:
+    async def _attempt(self, request: Request, on_text: Tell, silence_s: float) -> Completion:
         """A server that does not take cache marks gets the same request once more without them."""
         if not self._takes_marks:
             return await self._stream(unmarked(request), on_text, silence_s)
@@ -137,7 +135,7 @@ class Claude:
         self._log.warning("the model's server takes no cache marks", url=self.url)
         return completion
 
-    async def _stream(self, request: Request, on_text: Callable[[str], None], silence_s: float) -> Completion:
+    async def _stream(self, request: Request, on_text: Tell, silence_s: float) -> Completion:
         answer = StreamedAnswer()
         try:
             async with await self._opened(request, silence_s) as events:

@@ -4,7 +4,7 @@ goes dumb when the first is out of reach.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 
@@ -12,7 +12,7 @@ import structlog
 
 from config.settings import CacheLife
 from core.errors import ModelError, StoreError
-from core.ports import Clock, Model
+from core.ports import Clock, Model, Tell
 from core.store.usage import ModelCall, UsageLog
 from core.types import Completion, Request
 
@@ -30,18 +30,14 @@ class MeteredModel:
         self._lifetime = LIFETIMES[life]
         self._log = structlog.get_logger("usage")
 
-    async def complete(
-        self, request: Request, on_text: Callable[[str], None], on_wait: Callable[[str], None]
-    ) -> Completion:
+    async def complete(self, request: Request, on_text: Tell, on_wait: Tell) -> Completion:
         """Raises ModelError."""
         completion, call = await self.measured(request, on_text, on_wait)
         if call is not None:
             await self.keep(call)
         return completion
 
-    async def measured(
-        self, request: Request, on_text: Callable[[str], None], on_wait: Callable[[str], None]
-    ) -> tuple[Completion, ModelCall | None]:
+    async def measured(self, request: Request, on_text: Tell, on_wait: Tell) -> tuple[Completion, ModelCall | None]:
         """The same for who logs the call beside the answer; None for what answers without a model, and for a server
         that counts nothing."""
         cached_from = self._clock.now() - self._lifetime
@@ -86,9 +82,7 @@ class FallbackModel:
         self._is_tried = False
         self._log = structlog.get_logger("model")
 
-    async def complete(
-        self, request: Request, on_text: Callable[[str], None], on_wait: Callable[[str], None]
-    ) -> Completion:
+    async def complete(self, request: Request, on_text: Tell, on_wait: Tell) -> Completion:
         """The second model's answer stands below a sentence on what is wrong with the first. Raises ModelError only
         when the conversation is too long."""
         is_open = len(self._failed) >= FAILED_TURNS

@@ -345,7 +345,7 @@ class Outbox:
 
     async def set_posted(self, key: str, posted: Sequence[str]) -> None:
         """The platform messages made so far, behind them `INTENDED` while one is being made."""
-        await self._change(SET_POSTED, key, posted=_posted(posted))
+        await self._change(SET_POSTED, key, posted=rows.dump(list(posted)))
 
     async def due(self, now: datetime, platforms: Collection[str] | None = None, limit: int = 50) -> list[OutboxItem]:
         """Items to deliver now, oldest first, one for each address beside its notices; platforms None: all."""
@@ -364,7 +364,7 @@ class Outbox:
     async def done(self, key: str, posted: Sequence[str] = ()) -> None:
         """Marks the item delivered by these messages, if any are named, and deletes its content, which stands in the
         conversation; the message there gets the platform's id of its first part."""
-        values = {"key": key, "now": self._clock.now(), "posted": _posted(posted)}
+        values = {"key": key, "now": self._clock.now(), "posted": rows.dump(list(posted))}
 
         def work(connection: Connection) -> None:
             if posted:
@@ -420,10 +420,6 @@ def fill_outbox_item(connection: Connection, outbox_item: OutboxItem, now: datet
     connection.execute(PUT if outbox_item.answer is None else INSERT_OR_FILL, values)
     if outbox_item.answer is not None:
         connection.execute(f"UPDATE outbox SET message_id = :message_id WHERE key = :key AND {OPEN}", values)
-
-
-def _posted(message_ids: Sequence[str]) -> str:
-    return rows.dump([rows.clean(message_id) for message_id in message_ids])
 
 
 def _list(platforms: Collection[str] | None) -> str | None:

@@ -110,6 +110,8 @@ WHERE addresses.platform = :platform AND addresses.chat_id = :chat_id AND addres
 """
 _BY_EXTERNAL_ID = f"SELECT messages.id, messages.session_id, messages.kind, messages.text, messages.blocks {_THERE}"
 _VISIBLE_BY_EXTERNAL_ID = f"SELECT {MESSAGE_COLUMNS} {_THERE} AND messages.kind = 'chat' AND {visible()}"
+SET_SENT = "UPDATE messages SET sent = :sent WHERE id = :id AND NOT (kind = 'command' AND text = '')"
+"""Not of one that was erased meanwhile."""
 _REWORD = "UPDATE messages SET text = :text, blocks = NULL, sent = NULL WHERE id = :id"
 _ERASE = """
 UPDATE messages SET kind = 'command', text = '', blocks = NULL, sent = NULL, tools = NULL, tool_name = NULL,
@@ -340,9 +342,9 @@ class Conversations:
         now = self._clock.now()
 
         def work(connection: Connection) -> list[Message]:
-            stored = [_append(connection, message) for message in messages]
+            stored = [append(connection, message) for message in messages]
             for message_id, blocks in sent:
-                _set_sent(connection, message_id, blocks)
+                connection.execute(SET_SENT, {"id": message_id, "sent": rows.dump(blocks)})
             for call in calls:
                 log_call(connection, call)
             if actions:
@@ -511,38 +513,23 @@ def _end_open(connection: Connection, address: Address, reason: EndReason, at: d
     connection.execute(END_OPEN, values)
 
 
-def _append(connection: Connection, message: Message) -> Message:
-    values: dict[str, object] = {"id": message.session_id}
-    session = connection.execute("SELECT address_id FROM sessions WHERE id = :id", values).fetchone()
+def append(connection: Connection, message: Message) -> Message:
+    """Inserts a message, or finds the one known by its external id; returns it as it is read back. `blocks`
+    are stored only where they differ from the plain message. Raises StoreError for an unknown session."""
+    session = connection.execute(
+        "SELECT address_id FROM sessions WHERE id = :id", {"id": message.session_id}
+    ).fetchone()
     if session is None:
         raise StoreError(f"There is no session {message.session_id}.")
-    stored, is_new = insert_message(connection, message, session["address_id"])
-    if is_new:
-        values |= {"messages": stored.kind == "chat", "at": stored.created_at}
-        connection.execute(COUNT_MESSAGE, values)
-    return stored
-
-
-def insert_message(connection: Connection, message: Message, address_id: int) -> tuple[Message, bool]:
-    """Inserts a message, or finds the one known by its external id; returns it as it is read back, and whether it is
-    new. `blocks` and `sent` are stored only where they differ from the plain message."""
-    values = _message_values(message, address_id)
+    values = _message_values(message, session["address_id"])
     # RETURNING would make a table for its one row, a fifth of the work.
     inserted = connection.execute(INSERT_MESSAGE, values)
-    if inserted.rowcount:
-        values["id"] = inserted.lastrowid
-        return message_of(values[name] for name in (*rows.MESSAGE_FIELDS, "sent")), True
-    return message_of(connection.execute(_KNOWN, values).fetchone()), False
-
-
-def _set_sent(connection: Connection, message_id: int, blocks: Sequence[Json]) -> None:
-    """Stores the block list as it is about to be sent, unless the message was erased meanwhile."""
-    row = connection.execute(
-        "SELECT text, blocks FROM messages WHERE id = :id AND NOT (kind = 'command' AND text = '')", {"id": message_id}
-    ).fetchone()
-    if row is not None:
-        values = {"id": message_id, "sent": rows.dump_blocks(blocks, _usual(row["text"], row["blocks"]))}
-        connection.execute("UPDATE messages SET sent = :sent WHERE id = :id", values)
+    if not inserted.rowcount:
+        return message_of(connection.execute(_KNOWN, values).fetchone())
+    counted = {"id": message.session_id, "messages": message.kind == "chat", "at": message.created_at}
+    connection.execute(COUNT_MESSAGE, counted)
+    values["id"] = inserted.lastrowid
+    return message_of(values[name] for name in (*rows.MESSAGE_FIELDS, "sent"))
 
 
 def amend_message(connection: Connection, address: Address, external_id: str, text: str | None) -> int | None:
@@ -565,25 +552,18 @@ def amend_message(connection: Connection, address: Address, external_id: str, te
 
 def _message_values(message: Message, address_id: int) -> dict[str, object]:
     text = rows.clean(message.text)
-    blocks = None if message.blocks is None else rows.dump_blocks(message.blocks, rows.text_block(text))
     sender = message.sender
     return {
         **rows.values_of(message),
         "address_id": address_id,
-        "blocks": blocks,
-        "sent": None if message.sent is None else rows.dump_blocks(message.sent, _usual(text, blocks)),
+        "blocks": None if message.blocks is None else rows.dump_blocks(message.blocks, rows.text_block(text)),
+        "sent": None if message.sent is None else rows.dump(message.sent),
         "sender_id": sender and sender.id,
         "sender_name": sender and sender.name,
         "sender_is_nobody": sender is not None and sender.is_nobody,
         "created_at": timestamp(message.created_at),
         "usage": rows.dump_usage(message.usage),
     }
-
-
-def _usual(text: str, blocks: str | None) -> Sequence[Json]:
-    """The blocks of a message to which nothing is added."""
-    exact = rows.load_blocks(blocks)
-    return rows.text_block(text) if exact is None else exact
 
 
 def erase_message(connection: Connection, row: Row) -> None:

@@ -65,7 +65,7 @@ async def test_the_sections_stand_in_their_order(home: Path, prompt: Prompt, not
     assert in_order(
         text,
         "You are Otto.",
-        GUIDANCE,
+        GUIDANCE.read_text("utf-8").strip(),
         "# What you know\n## MEMORY (your notes): 12 % full, 25/200 characters\n- The ferry leaves at noon.",
         "## USER (who you are talking to): 16 % full, 16/100 characters\n- Ana prefers tea.",
         "# Instructions of your owner\nAnswer in verse.",

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from core.store.sessions import Conversations, insert_message
+from core.store.sessions import Conversations, append
 from core.store.sqlite import indexing, text_index
 from core.store.sqlite.database import Database
 from core.store.sqlite.indexing import indexed_at_once
@@ -24,21 +24,21 @@ def _matching(word: str) -> Callable[[sqlite3.Connection], list[int]]:
     return lambda connection: [row[0] for row in connection.execute(statement, {"word": word})]
 
 
-def _adding(session_id: int, address_id: int, **changes: Any) -> Callable[[sqlite3.Connection], None]:
+def _adding(session_id: int, **changes: Any) -> Callable[[sqlite3.Connection], None]:
     made: list[Message] = [message(session_id, text, **changes) for text in TEXTS]
 
     def work(connection: sqlite3.Connection) -> None:
         with indexed_at_once(connection):
             for one in made:
-                insert_message(connection, one, address_id)
+                append(connection, one)
 
     return work
 
 
 async def test_at_once_is_as_by_triggers(database: Database, clock: SteadyClock) -> None:
     session = await opened(Conversations(database, clock), "the ferry before")
-    await database.write(_adding(session.id, 1))
-    await database.write(_adding(session.id, 1, kind="command"))
+    await database.write(_adding(session.id))
+    await database.write(_adding(session.id, kind="command"))
     assert await database.read(_matching("ferry")) == [1, 2]
     assert await database.write(indexing.wrong) == []
     assert not await database.read(text_index.is_stale)
@@ -48,7 +48,7 @@ async def test_what_fails_changes_nothing(database: Database, clock: SteadyClock
     session = await opened(Conversations(database, clock), "the ferry before")
 
     def work(connection: sqlite3.Connection) -> None:
-        _adding(session.id, 1)(connection)
+        _adding(session.id)(connection)
         with indexed_at_once(connection):
             raise ZeroDivisionError
 
@@ -62,7 +62,7 @@ async def test_what_fails_changes_nothing(database: Database, clock: SteadyClock
 async def test_what_waits_for_a_rebuild_goes_on_waiting(database: Database, clock: SteadyClock) -> None:
     session = await opened(Conversations(database, clock), "the ferry before")
     await database.write(indexing.flag)
-    await database.write(_adding(session.id, 1))
+    await database.write(_adding(session.id))
     assert await database.read(text_index.is_stale)
     assert await database.read(_matching("ferry")) == [1]
     while await database.write(indexing.rebuild):
