@@ -227,6 +227,11 @@ class Session:
     messages: int = 0
     is_incognito: bool = False
 
+    @property
+    def is_remembered(self) -> bool:
+        """Whether anything of it may be kept beside its messages: not of a scheduled or incognito one."""
+        return self.address.platform != "cron" and not self.is_incognito
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:

@@ -29,8 +29,8 @@ from core.errors import ConfigError
 from core.facts.evidence import EvidenceSearch
 from core.facts.extraction import Extraction, FactReader
 from core.facts.provider import FactRanking, FactsProvider, KnownFacts
-from core.memory.manager import MemoryManager
-from core.memory.provider import MemoryProvider, hooks_of
+from core.memory.manager import MemoryManager, hooks_of
+from core.memory.provider import MemoryProvider
 from core.models.wrappers import FallbackModel, MeteredModel
 from core.notes.provider import NotesProvider
 from core.ports import Adapter, Model

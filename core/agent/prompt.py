@@ -18,7 +18,6 @@ from config.settings import CacheLife
 from core.guard.fence import fence, neutralise, told
 from core.guard.fence import mark as account_mark
 from core.memory.manager import MemoryManager
-from core.memory.provider import is_remembered
 from core.notes.notebook import OwnerFiles
 from core.types import Account, Attachment, Json, Message, Session, Tool, ToolContext
 
@@ -138,7 +137,7 @@ def serves(tool: Tool, session: Session) -> bool:
     """An incognito session has no tool that keeps or tells anything, a scheduled one none of an outside service."""
     if session.is_incognito:
         return tool.is_reading
-    return not tool.is_outside or is_remembered(session)
+    return not tool.is_outside or session.is_remembered
 
 
 INTERRUPTED = "The tool was interrupted and gave no result."

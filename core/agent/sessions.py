@@ -12,8 +12,8 @@ from core.errors import ModelError, Refused
 from core.memory.manager import MemoryManager
 from core.ports import Clock, Model
 from core.store.mailbox import InboxEntry, OutboxItem
+from core.store.rows import turns
 from core.store.sessions import Conversations
-from core.store.sync import turns
 from core.types import (
     Address,
     EndReason,

@@ -11,7 +11,6 @@ import structlog
 
 from core.agent.prompt import serves
 from core.errors import Refused, ToolError
-from core.memory.provider import is_remembered
 from core.types import Json, Message, Tool, ToolContext
 
 RESULT_CHARS = 30_000  # one tool must not fill the model's window
@@ -64,7 +63,7 @@ class ToolRunner:
         if tool is None:
             known = [name for name, one in self.tools.items() if serves(one, context.session)]
             result = f"There is no tool {call['name']}; there are {', '.join(known)}."
-        elif not is_remembered(context.session) and tool.is_outside:
+        elif not context.session.is_remembered and tool.is_outside:
             result = f"{tool.name} asks a service outside, which is not done here. Go on without it."
         elif context.session.is_incognito and not tool.is_reading:
             result = f"This conversation is incognito, so {tool.name} does nothing here. Tell the person."

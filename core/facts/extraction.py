@@ -27,7 +27,6 @@ from core.facts.evidence import Evidence, own_words, subject_of
 from core.guard.fence import said as typed
 from core.guard.fence import typed_part
 from core.guard.guard import suspicion
-from core.memory.provider import is_remembered
 from core.ports import Clock, Model
 from core.review.pending import Review
 from core.store.facts import Fact, FactKind, FactOrigin, Facts
@@ -244,7 +243,7 @@ class FactReader:
 
     async def read(self, session: Session) -> bool:
         """All of a session that was not read yet; False where the model cannot be asked now, and it stays unread."""
-        if not is_remembered(session):
+        if not session.is_remembered:
             return True
         async with self._locks.setdefault(session.id, asyncio.Lock()):
             epoch, rows = await self._store.unread(session)

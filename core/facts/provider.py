@@ -23,7 +23,7 @@ from core.facts.claims import fact_of, is_first_person, sign
 from core.facts.evidence import EvidenceSearch
 from core.facts.extraction import FactReader, ToldFact
 from core.guard.guard import suspicion
-from core.memory.provider import MemoryProvider, is_remembered, parsed
+from core.memory.provider import MemoryProvider, parsed
 from core.review.pending import Review
 from core.store.facts import Fact, FactKind, Facts, Grain
 from core.store.notes import FACT, Author, Operation
@@ -264,7 +264,7 @@ class FactsProvider(MemoryProvider):
     async def _keep(self, arguments: Json, context: ToolContext) -> str:
         """Learns it, or lets it wait for a yes where nobody has typed it."""
         told = parsed(ToldFact, arguments)
-        if not is_remembered(context.session):
+        if not context.session.is_remembered:
             raise ToolError("Nobody has said anything here that could be kept: this was scheduled. Go on without it.")
         if (reason := suspicion(told.content)) is not None:
             return await self._put_aside(told.content, f"it contains {reason}", context)

@@ -26,9 +26,10 @@ import structlog
 from core.errors import ConfigError, DeliveryError, MnemeError, Refused, StoreError, ToolError
 from core.guard.fence import neutralise
 from core.guard.guard import suspicion
-from core.memory.provider import MemoryProvider, awaited, implements, is_remembered
+from core.memory.provider import MemoryProvider, awaited
 from core.ports import Clock
-from core.store.sync import SyncQueue, SyncTask, turns
+from core.store.rows import turns
+from core.store.sync import HOOKS, Hook, SyncQueue, SyncTask
 from core.text.normalize import on_one_line
 from core.text.terms import is_smalltalk
 from core.types import Json, Message, Scope, Session, Tool, ToolContext
@@ -128,13 +129,13 @@ class MemoryManager:
         return list(dict.fromkeys(line for line in lines if line.strip()))
 
     async def queue_prefetch(self, text: str, context: ToolContext) -> None:
-        if is_remembered(context.session) and not is_smalltalk(text):
+        if context.session.is_remembered and not is_smalltalk(text):
             for one in self._asked(context):
                 one.queue(text, context)
 
     async def turn_over(self, session: Session, rows: Sequence[Message]) -> None:
         """`rows`: those of the whole session, with those that it carries on."""
-        if not is_remembered(session):
+        if not session.is_remembered:
             return
         await self._tell(lambda queue: queue.tell(session.id))
         if own := turns([row for row in rows if row.session_id == session.id]):
@@ -142,7 +143,7 @@ class MemoryManager:
             await self._ask(self._own, "sync_turn", session, own[-1], key, timeout_s=SETTLE_S)
 
     async def on_session_end(self, session: Session, messages: Sequence[Message]) -> None:
-        if is_remembered(session):
+        if session.is_remembered:
             own = [row for row in messages if row.session_id == session.id]
             await self._tell(lambda queue: queue.tell(session.id))
             # A new session does not wait for this.
@@ -152,7 +153,7 @@ class MemoryManager:
         await self._tell(lambda queue: queue.tell_switch(new_id, parent_id, reason))
 
     async def on_pre_compress(self, session: Session, messages: Sequence[Message]) -> str:
-        asked = self._all if is_remembered(session) else ()
+        asked = self._all if session.is_remembered else ()
         return "\n\n".join(filter(None, await self._ask(asked, "on_pre_compress", session, messages)))
 
     async def on_memory_write(self) -> None:
@@ -509,6 +510,16 @@ def tool_fault(tool: Tool) -> str | None:
     except (TypeError, ValueError) as error:
         return f"its description or schema cannot be sent: {on_one_line(str(error))[:200]}"
     return f"it takes {size:,} bytes, more than {TOOL_BYTES:,}" if size > TOOL_BYTES else None
+
+
+def implements(provider: MemoryProvider, hook: str) -> bool:
+    """Whether the provider overrides this hook."""
+    return getattr(type(provider), hook) is not getattr(MemoryProvider, hook)
+
+
+def hooks_of(provider: MemoryProvider) -> frozenset[Hook]:
+    """Those by which it is told what to keep, or to erase."""
+    return frozenset(hook for hook in HOOKS if implements(provider, hook))
 
 
 class ProviderThread:

@@ -16,7 +16,6 @@ from pydantic import BaseModel, ValidationError
 
 from core.errors import ToolError
 from core.store.notes import NoteChange
-from core.store.sync import HOOKS, Hook
 from core.store.sync import Forgotten as Forgotten
 from core.types import Json, Message, Session, Tool, ToolContext
 
@@ -125,21 +124,6 @@ class MemoryProvider(ABC):
 async def awaited(answer: Awaitable[T]) -> T:
     """What a hook answers, whether it is async or a plain function."""
     return await answer if inspect.isawaitable(answer) else answer
-
-
-def implements(provider: MemoryProvider, hook: str) -> bool:
-    """Whether the provider overrides this hook."""
-    return getattr(type(provider), hook) is not getattr(MemoryProvider, hook)
-
-
-def hooks_of(provider: MemoryProvider) -> frozenset[Hook]:
-    """Those by which it is told what to keep, or to erase."""
-    return frozenset(hook for hook in HOOKS if implements(provider, hook))
-
-
-def is_remembered(session: Session) -> bool:
-    """Whether providers may keep anything of the session: not of a scheduled or incognito one."""
-    return session.address.platform != "cron" and not session.is_incognito
 
 
 def parsed(model: type[M], arguments: Json) -> M:

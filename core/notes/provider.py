@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from core.errors import Refused, ToolError
 from core.facts.evidence import EvidenceSearch
 from core.guard.guard import cleaned, suspicion
-from core.memory.provider import MemoryProvider, is_remembered, parsed
+from core.memory.provider import MemoryProvider, parsed
 from core.notes.notebook import FILES, Notebook
 from core.review.pending import quoted, reason_to_wait
 from core.store.notes import Author, NoteChange, Operation
@@ -111,7 +111,7 @@ class NotesProvider(MemoryProvider):
 
     async def _apply(self, target: str, operations: Sequence[Operation], context: ToolContext) -> str:
         """In the scope of the conversation; what nobody has typed waits for a yes."""
-        if not is_remembered(context.session):
+        if not context.session.is_remembered:
             raise ToolError("Nothing is noted in this conversation; look things up only.")
         author = Author(account=context.account, message_id=context.message_id, epoch=context.epoch)
         if context.scope.is_room and context.scopes == {context.scope}:

@@ -281,6 +281,19 @@ def _sender(id_: str, name: str, is_nobody: int) -> Sender:
     return Sender(id=id_, name=name, is_nobody=bool(is_nobody))
 
 
+def turns(said: Sequence[Message]) -> Sequence[Sequence[Message]]:
+    """The rows of a session by turn: each begins with what people said since the last answer."""
+    found: list[list[Message]] = []
+    role = ""
+    for row in said:
+        if row.role == "user" != role:
+            found.append([])
+        if found:
+            found[-1].append(row)
+        role = row.role
+    return found
+
+
 def visible(column: str = "sessions.scope_id") -> str:
     """The SQL condition that `column`, a scope id, is one of the scopes bound as ``:scopes``."""
     return f"{column} IN (SELECT id FROM scopes WHERE {in_list('key', 'scopes')})"

@@ -22,7 +22,7 @@ from core.store import rows
 from core.store.engine import Connection, Row
 from core.store.mailbox import OPEN, OutboxItem, fill_outbox_item
 from core.store.notes import VERSIONS, change_of
-from core.store.rows import MESSAGE_COLUMNS, SESSIONS, message_of, session_of
+from core.store.rows import MESSAGE_COLUMNS, SESSIONS, message_of, session_of, turns
 from core.store.sqlite.database import Database
 from core.store.sqlite.schema import in_list, list_value
 from core.types import Address, Answer, Message, Scope
@@ -298,19 +298,6 @@ class SyncQueue:
 
     def _listeners(self, hook: Hook) -> Sequence[str]:
         return [name for name, hooks in self._hooks.items() if hook in hooks]
-
-
-def turns(said: Sequence[Message]) -> Sequence[Sequence[Message]]:
-    """The rows of a session by turn: each begins with what people said since the last answer."""
-    found: list[list[Message]] = []
-    role = ""
-    for row in said:
-        if row.role == "user" != role:
-            found.append([])
-        if found:
-            found[-1].append(row)
-        role = row.role
-    return found
 
 
 def _answered(said: Sequence[Message]) -> Sequence[Sequence[Message]]:

@@ -1,17 +1,27 @@
-"""`mneme memory`, `remember`, `facts` and `forget`: notes and facts, with the words that a chat has for them."""
+"""`mneme memory`, `remember`, `facts` and `forget`: notes and facts, with the words that a chat has for them; and the
+memory services of one's choice."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from config.files import Value, keep_options
+from config.settings import ProviderOptions, Settings
+from core.dates.periods import read as read_period
+from core.errors import ConfigError
+from core.memory.manager import hooks_of
+from core.memory.plugins import BUILT_IN, OptionForm, Plugins
+from core.memory.provider import Mode
 from core.review.pending import ANYWAY
 from core.store.facts import Fact
+from core.store.sync import SyncQueue
 from core.types import Command, Json, Scope
 from gateway import texts
-from gateway.cli.providers import add_providers
 from gateway.cli.runtime import (
     AsJson,
     Group,
@@ -21,13 +31,17 @@ from gateway.cli.runtime import (
     Yes,
     chat,
     context_of,
+    fail,
     joined,
+    leaving,
     print_json,
+    say,
     say_json,
     tell,
     visit,
+    zone_of,
 )
-from gateway.services import Services
+from gateway.services import Services, chosen, is_running
 
 if TYPE_CHECKING:
     from gateway.commands.facts import FactCommands
@@ -45,7 +59,9 @@ def add_commands(app: typer.Typer) -> None:
         memory.command(action, help=help_text)(_editing(action))
     for action, help_text in texts.table("MEMORY_ACTIONS").items():
         memory.command(action, help=help_text)(_same_as_chat(action))
-    add_providers(memory)
+    memory.command("providers")(_providers)
+    memory.command("setup")(_setup)
+    memory.command("sync")(_sync)
     app.add_typer(memory, name="memory")
     app.command("remember")(_remember)
     app.command("facts")(_list_facts)
@@ -139,3 +155,138 @@ def _fact_object(fact: Fact) -> Json:
     names = ("id", "kind", "content", "is_pinned", "valid_from", "valid_to", "message_id")
     shown = {name: getattr(fact, name) for name in names}
     return shown | {"scope": fact.scope.key, "is_current": fact.is_open, "trust": round(fact.trust, 2)}
+
+
+def _providers(as_json: AsJson = False) -> None:
+    """List the memories there are: what is built in, and services, in the package and in plugins/ of the home."""
+
+    async def work(services: Services) -> None:
+        settings = services.settings
+        found, wrong = chosen(settings)
+        plugins = Plugins(settings.home)
+        rows = dict.fromkeys(BUILT_IN, "built in, always on")
+        rows |= {name: _state(settings, plugins, name) for name in plugins.names()}
+        for one in found:
+            sync = texts.sync_state(await services.sync_queue.counts(one.name))
+            rows[one.name] = f"on, {one.mode}" + (f"; {sync}" if sync else "")
+        if not settings.memory.facts:
+            rows["facts"] = "built in, switched off by memory.facts"
+        if as_json:
+            say_json({"providers": rows, "warnings": list(wrong.values())})
+            return
+        tell("\n".join([*(f"{name}: {state}" for name, state in rows.items()), *wrong.values()]))
+
+    visit(work)
+
+
+def _sync(
+    name: Annotated[str, typer.Argument(help="A service that is on.")],
+    since: Annotated[
+        str | None, typer.Option("--since", metavar="TIME", help="Only what was said in this time or later.")
+    ] = None,
+) -> None:
+    """Tell a memory service what was said before it was there, and once more what was given up.
+
+    What it was told already is not told again; what was scheduled, incognito or forgotten is told to nobody.
+    """
+
+    async def work(services: Services) -> None:
+        found, wrong = chosen(services.settings)
+        provider = next((one for one in found if one.name == name), None)
+        if provider is None:
+            fail(wrong.get(name) or f"The memory {name} is not on; `mneme memory setup {name}` sets it up.")
+        begins = datetime.fromtimestamp(0, UTC)
+        if since is not None:
+            period = read_period(since, services.clock.now(), zone_of(services))
+            if period is None:
+                raise typer.BadParameter("write a time like 2026-05-01, May or last week", param_hint="--since")
+            begins = period[0]
+        queue = SyncQueue(services.database, services.clock, hooks={name: hooks_of(provider)})
+        again = await queue.retry_dead(name)
+        sessions = await queue.catch_up(begins)
+        more = f", and once more of what was given up ({texts.counted(again, 'message')})" if again else ""
+        when = ", as it does now" if is_running(services.settings.home) else ": start it"
+        tell(
+            f"{name} is told of {texts.counted(sessions, 'conversation')} that it does not know{more}. That happens "
+            f"while Mneme runs{when}; `mneme memory providers` says how far it is."
+        )
+
+    visit(work)
+
+
+def _setup(
+    name: Annotated[str, typer.Argument(help="The provider, as `mneme memory providers` lists it.")],
+    options: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help="An option, instead of being asked for it, or to change it; repeatable."
+        ),
+    ] = None,
+    mode: Annotated[
+        Mode | None,
+        typer.Option("--mode", help="hybrid: asked before a turn, and tools for the model; or only one of them."),
+    ] = None,
+    is_off: Annotated[bool, typer.Option("--off", help="Switch it off; its options stay.")] = False,
+) -> None:
+    """Switch a memory service on: asks for the options that it needs and writes them to mneme.toml."""
+    with leaving():
+        settings = Settings.load()
+        table = ("memory", "providers", name)
+        if is_off:
+            if name not in settings.memory.providers:
+                fail(f"The memory {name} is not set up, so it is off.")
+            _keep(settings, table, {"enabled": False})
+            say(f"The memory {name} is off, from the next start on. What it was told stays with it.")
+            return
+        form = Plugins(settings.home).form(name)
+        present = settings.memory.providers.get(name, ProviderOptions())
+        values = _answers(form, dict(_pair(option) for option in options or ()), present.model_extra or {})
+        _keep(settings, table, {"enabled": True, "mode": mode or present.mode, **values})
+        _, wrong = chosen(Settings.load())
+        if name in wrong:
+            say(f"The memory {name} is set up.")
+        else:
+            say(
+                f"The memory {name} is on, from the next start on, and is told of the conversations of the last day.\n"
+                f"What was said earlier stays here, unless you want it to know: mneme memory sync {name}"
+            )
+        for warning in wrong.values():
+            tell(warning)
+
+
+def _answers(form: OptionForm, given: dict[str, str], known: Mapping[str, object]) -> dict[str, Value]:
+    """The options as given, and what else must be known as a person at the terminal says."""
+    values = {key: form.read(key, written) for key, written in given.items()}
+    missing = [key for key in form.required if key not in values and key not in known]
+    if missing and not sys.stdin.isatty():
+        raise ConfigError("Give what is missing with --set KEY=VALUE:\n" + "\n".join(map(form.question, missing)))
+    for key in missing:
+        while key not in values:
+            try:
+                values[key] = form.read(key, typer.prompt(form.question(key)))
+            except ConfigError as error:
+                tell(str(error))
+    return values
+
+
+def _keep(settings: Settings, table: tuple[str, ...], options: dict[str, Value]) -> None:
+    try:
+        keep_options(settings.home / "mneme.toml", table, options)
+    except ValueError as error:
+        raise ConfigError(str(error)) from error
+
+
+def _pair(option: str) -> tuple[str, str]:
+    name, sign, value = option.partition("=")
+    if not sign or not name.strip():
+        raise typer.BadParameter(f"write {option or 'key'}=value", param_hint="--set")
+    return name.strip(), value
+
+
+def _state(settings: Settings, plugins: Plugins, name: str) -> str:
+    """Of a provider that is not on."""
+    try:
+        plugins.form(name)
+    except ConfigError as error:
+        return f"broken: {error}"
+    return "off" if name in settings.memory.providers else f"not set up; mneme memory setup {name} does it"
