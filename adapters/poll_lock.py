@@ -6,7 +6,6 @@ cannot be written) nothing is locked, and the platform's own refusal has to do.
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
 import tempfile
@@ -14,11 +13,9 @@ from hashlib import sha256
 from pathlib import Path
 
 import structlog
+from filelock import AsyncFileLock, Timeout
 
 from core.errors import ConfigError
-
-if sys.platform != "win32":
-    import fcntl
 
 NAME_DIGITS = 16
 PATIENCE_S = 10.0
@@ -35,45 +32,35 @@ class PollLock:
         digits = sha256(f"{server} {token}".encode()).hexdigest()[:NAME_DIGITS]
         self._platform = platform
         self._name = f"{platform}-{digits}.lock"
-        self._descriptor: int | None = None
+        self._lock: AsyncFileLock | None = None
 
     async def acquire(self) -> None:
         """Once is enough; again does nothing. Waits for a process that is ending; raises ConfigError, naming the
         process that holds the lock."""
-        if self._descriptor is not None or sys.platform == "win32":
+        if self._lock is not None or sys.platform == "win32":
             return
         folder = Path(tempfile.gettempdir()) / f"mneme-{os.getuid()}"
         try:
             folder.mkdir(mode=0o700, exist_ok=True)
             if folder.stat().st_uid != os.getuid():
                 raise PermissionError(f"{folder} belongs to somebody else")
-            self._descriptor = os.open(folder / self._name, os.O_RDWR | os.O_CREAT, 0o600)
-            await self._lock()
-            os.ftruncate(self._descriptor, 0)
-            os.write(self._descriptor, str(os.getpid()).encode())
-        except BlockingIOError as error:
-            assert self._descriptor is not None
-            process = os.read(self._descriptor, 20).decode() or "unknown"
-            self.release()
+            lock = AsyncFileLock(folder / self._name, PATIENCE_S, 0o600, poll_interval=LOOK_S, on_acquired=_sign)
+            await lock.acquire()
+            self._lock = lock
+        except Timeout as error:
             raise ConfigError(
-                f"{self._platform}: process {process} on this machine uses the same bot token. Stop that process, or "
-                "give this one a bot of its own."
+                f"{self._platform}: process {(folder / self._name).read_text() or 'unknown'} on this machine uses the "
+                "same bot token. Stop that process, or give this one a bot of its own."
             ) from error
         except OSError as error:
             _log.warning("no lock for the token", platform=self._platform, error=str(error))
 
-    async def _lock(self) -> None:
-        assert self._descriptor is not None
-        give_up_at = asyncio.get_running_loop().time() + PATIENCE_S
-        while True:
-            try:
-                return fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                if asyncio.get_running_loop().time() > give_up_at:
-                    raise
-            await asyncio.sleep(LOOK_S)
+    async def release(self) -> None:
+        if self._lock is not None:
+            await self._lock.release()
+            self._lock = None
 
-    def release(self) -> None:
-        if self._descriptor is not None:
-            os.close(self._descriptor)
-            self._descriptor = None
+
+def _sign(descriptor: int) -> None:
+    os.ftruncate(descriptor, 0)
+    os.write(descriptor, str(os.getpid()).encode())

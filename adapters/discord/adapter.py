@@ -153,7 +153,7 @@ class Discord:
         if self._client is not None:
             await self._client.close()
             self._client = None
-        self._lock.release()
+        await self._lock.release()
 
     async def _ready(self) -> DiscordClient:
         """A client that is logged in. Raises DeliveryError when Discord is out of reach, ConfigError when refused."""

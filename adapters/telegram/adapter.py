@@ -164,7 +164,7 @@ class Telegram:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await self._request.shutdown()
-        self._lock.release()
+        await self._lock.release()
 
     async def _get_me(self) -> None:
         """Asks who we are; mentions cannot be told without it. Raises ConfigError when the token is refused."""

@@ -50,7 +50,7 @@ def test_a_second_process_is_told_which_one_polls_until_it_is_killed(monkeypatch
             asyncio.run(mine.acquire())
         holder.send_signal(signal.SIGKILL)
     asyncio.run(mine.acquire())
-    mine.release()
+    asyncio.run(mine.release())
 
 
 def test_a_process_that_is_ending_is_waited_for() -> None:
@@ -60,7 +60,7 @@ def test_a_process_that_is_ending_is_waited_for() -> None:
         assert holder.stdout.readline() == "held\n"
         mine = lock()
         asyncio.run(mine.acquire())
-        mine.release()
+        asyncio.run(mine.release())
 
 
 def test_one_process_may_poll_one_time_after_the_other() -> None:
@@ -68,8 +68,8 @@ def test_one_process_may_poll_one_time_after_the_other() -> None:
         one = lock()
         asyncio.run(one.acquire())
         asyncio.run(one.acquire())
-        one.release()
-        one.release()
+        asyncio.run(one.release())
+        asyncio.run(one.release())
 
 
 def test_another_bot_and_another_server_are_none_of_its_business(own_folder: Path) -> None:
@@ -81,7 +81,7 @@ def test_another_bot_and_another_server_are_none_of_its_business(own_folder: Pat
     assert all("secret" not in file.name + file.read_text() for file in files)
     assert (files[0].parent.stat().st_mode & 0o777) == 0o700
     for one in locks:
-        one.release()
+        asyncio.run(one.release())
 
 
 @pytest.mark.skipif(os.getuid() == 0, reason="root may write everywhere")
@@ -103,4 +103,4 @@ def test_nothing_is_written_into_the_folder_of_somebody_else(own_folder: Path) -
     one = lock()
     asyncio.run(one.acquire())
     assert [*folder.iterdir()] == []
-    one.release()
+    asyncio.run(one.release())
