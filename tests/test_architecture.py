@@ -25,7 +25,7 @@ DOORS: Mapping[str, tuple[str, ...]] = {
     "telegram": ("adapters/telegram/*.py",),
     "httpx": ("adapters/telegram/*.py",),
     "discord": ("adapters/discord/*.py",),
-    "aiohttp": ("adapters/discord/*.py",),
+    "aiohttp": ("adapters/discord/*.py", "adapters/telegram/*.py"),
     "yarl": ("adapters/discord/*.py",),
     "anthropic": ("core/models/claude.py",),
     "httpx2": ("core/models/claude.py",),

@@ -7,7 +7,6 @@ set aside as it came. Decides nothing about who is served; that is the router's 
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from collections.abc import Coroutine, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -109,7 +108,6 @@ class Telegram:
     async def open(self) -> None:
         """Raises ConfigError when the token is refused or another process polls with it. Telegram out of reach is no
         reason to fail: `listen` waits."""
-        _quiet_http_logs()
         try:
             self._bot = Bot(
                 self._token,
@@ -307,13 +305,6 @@ class Telegram:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()):
             _log.error("telegram.serve_failed", exc_info=error)
-
-
-def _quiet_http_logs() -> None:
-    """The HTTP libraries log each address, and the token is part of it."""
-    for name in ("httpx", "httpcore"):
-        logger = logging.getLogger(name)
-        logger.setLevel(max(logger.level, logging.WARNING))
 
 
 async def check_telegram(token: str, api_url: str | None) -> str:

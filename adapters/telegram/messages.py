@@ -10,16 +10,17 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-import socket
 import time
 import zlib
 from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from http import HTTPStatus
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
+import aiohttp
 import httpx
 import structlog
 from telegram import (
@@ -42,9 +43,8 @@ from telegram.error import (
     InvalidToken,
     NetworkError,
     TelegramError,
-    TimedOut,
 )
-from telegram.request import HTTPXRequest, RequestData
+from telegram.request import BaseRequest, RequestData
 
 from core.errors import DeliveryError
 from core.markup.markdown import StyledText, utf16_length
@@ -54,7 +54,8 @@ T = TypeVar("T")
 
 CONNECT_TIMEOUT_S = 10.0
 READ_TIMEOUT_S = 20.0
-POOL_TIMEOUT_S = 10.0
+CALL_TIMEOUT_S = 300.0
+"""Also for what is written slowly."""
 CALLS, CALLS_S = 30, 1.0
 """So many calls Telegram takes in that time."""
 FREE_CALLS = 10
@@ -71,10 +72,13 @@ _GONE = re.compile(
     "|not enough rights|have no rights|chat_write_forbidden|bot is not a member|need administrator rights"
     "|chat_restricted|topic_closed"
 )
-_MISSING = re.compile("message to edit not found|message can't be edited|message_id_invalid")
-"""No later edit of that message can succeed, so that it has to be posted anew."""
-_UNSENT = frozenset({"ConnectError", "ConnectTimeout", "PoolTimeout", "UnsupportedProtocol", "LocalProtocolError"})
-"""Of httpx: no byte of the call has left."""
+_UNSENT = (
+    aiohttp.ClientConnectorError,
+    aiohttp.ClientHttpProxyError,
+    aiohttp.ConnectionTimeoutError,
+    aiohttp.InvalidURL,
+)
+"""No byte of the call has left."""
 _HALFWAY = (HTTPStatus.BAD_GATEWAY, HTTPStatus.GATEWAY_TIMEOUT)
 """What a proxy says of a call that it passed on."""
 _FORMATTING = re.compile("entit|can't parse|can't find end|url")
@@ -137,35 +141,44 @@ class _Limits:
         return wait_s
 
 
-class TelegramRequest(HTTPXRequest):
-    """One pool of connections. `connections` is how many calls may be under way at once."""
+class TelegramRequest(BaseRequest):
+    """One pool of connections, of aiohttp: a call takes a quarter of the time that the client's own library needs.
+    `connections` is how many calls may be under way at once."""
 
     def __init__(self, token: str, connections: int) -> None:
-        # Each call looks at all connections that are kept.
-        limits = httpx.Limits(max_connections=connections, max_keepalive_connections=8)
-        super().__init__(
-            connect_timeout=CONNECT_TIMEOUT_S,
-            read_timeout=READ_TIMEOUT_S,
-            write_timeout=READ_TIMEOUT_S,
-            pool_timeout=POOL_TIMEOUT_S,
-            httpx_kwargs={"limits": limits},
-        )
         self._token = token
+        self._connections = connections
         self._limits = _Limits()
+        self._session: aiohttp.ClientSession | None = None
+
+    @property
+    def read_timeout(self) -> float:
+        return READ_TIMEOUT_S
+
+    async def initialize(self) -> None:
+        if self._session is None:
+            connector = aiohttp.TCPConnector(limit=self._connections, ssl=httpx.create_ssl_context())
+            self._session = aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())
+
+    async def shutdown(self) -> None:
+        if self._session is not None:
+            await self._session.close()
 
     async def do_request(
-        self, url: str, method: str, request_data: RequestData | None = None, *args: Any, **options: Any
+        self, url: str, method: str, request_data: RequestData | None = None, *_: Any, **options: Any
     ) -> tuple[int, bytes]:
         """Raises FloodError for status 429 and for what would lead to it, LostReplyError where a call was sent and
-        nobody says what became of it, else answers as its parent does."""
+        nobody says what became of it, NetworkError where it was not."""
         name = url.rpartition("/")[2]
         chat_id = request_data.parameters.get("chat_id") if request_data else None
         if wait_s := self._limits.reserve(name, chat_id):
             await asyncio.sleep(wait_s)
+        asked_s = options.get("read_timeout")
+        read_s = asked_s if isinstance(asked_s, int | float) else READ_TIMEOUT_S
         try:
-            code, payload = await super().do_request(url, method, request_data, *args, **options)
-        except NetworkError as error:
-            kind = NetworkError if type(error.__cause__).__name__ in _UNSENT else LostReplyError
+            code, payload = await self._call(url, method, request_data, read_s)
+        except (aiohttp.ClientError, OSError) as error:
+            kind = NetworkError if isinstance(error, _UNSENT) else LostReplyError
             # The cause would show the token in a traceback as well.
             raise kind(_network_clause(error, url).replace(self._token, "<token>")) from None
         if code in _HALFWAY:
@@ -182,16 +195,32 @@ class TelegramRequest(HTTPXRequest):
         self._limits.close(name, chat_id, flood.retry_after_s)
         raise flood
 
+    async def _call(self, url: str, method: str, data: RequestData | None, read_s: float) -> tuple[int, bytes]:
+        assert self._session is not None
+        body: Any = data.json_parameters if data else None
+        if data and data.contains_files:
+            body = aiohttp.FormData(body)
+            for field, (file_name, content, mime) in data.multipart_data.items():
+                body.add_field(field, content, filename=file_name, content_type=mime)
+        timeout = aiohttp.ClientTimeout(total=CALL_TIMEOUT_S, connect=CONNECT_TIMEOUT_S, sock_read=read_s)
+        proxy = _proxy(url.partition("/bot")[0])
+        async with self._session.request(method, url, data=body, timeout=timeout, proxy=proxy) as response:
+            return response.status, await response.read()
 
-def _network_clause(error: NetworkError, url: str) -> str:
-    cause: BaseException | None = error
-    while cause is not None:
-        if isinstance(cause, socket.gaierror):
-            return f"the name {urlsplit(url).hostname} cannot be resolved"
-        if isinstance(cause, ConnectionRefusedError):
-            return f"{urlsplit(url).hostname} refuses the connection"
-        cause = cause.__cause__ or cause.__context__
-    return f"no answer in time ({error.message})" if isinstance(error, TimedOut) else error.message
+
+@cache
+def _proxy(root: str) -> str | None:
+    """What the environment names for a server; aiohttp would ask it in a thread, for each call."""
+    parts, proxies = urlsplit(root), getproxies()
+    return None if proxy_bypass(parts.hostname or "") else proxies.get(parts.scheme) or proxies.get("all")
+
+
+def _network_clause(error: Exception, url: str) -> str:
+    if isinstance(error, aiohttp.ClientConnectorDNSError):
+        return f"the name {urlsplit(url).hostname} cannot be resolved"
+    if isinstance(error, aiohttp.ClientConnectorError) and isinstance(error.os_error, ConnectionRefusedError):
+        return f"{urlsplit(url).hostname} refuses the connection"
+    return "no answer in time" if isinstance(error, TimeoutError) else str(error) or type(error).__name__
 
 
 def clause(error: TelegramError) -> str:
@@ -208,11 +237,6 @@ def is_said(error: TelegramError, phrase: str) -> bool:
     return isinstance(error, BadRequest) and phrase in error.message.lower()
 
 
-def is_about_formatting(error: TelegramError) -> bool:
-    """Whether the server complains of entities rather than of the message or the chat."""
-    return isinstance(error, BadRequest) and bool(_FORMATTING.search(error.message.lower()))
-
-
 def delivery_error(error: TelegramError) -> DeliveryError:
     """The same as an error of ours; raise it `from` the original."""
     said = error.message
@@ -220,11 +244,14 @@ def delivery_error(error: TelegramError) -> DeliveryError:
         return DeliveryError(f"Telegram does not let the bot write there: {said}", is_permanent=True)
     if isinstance(error, BadRequest) and _GONE.search(said.lower()):
         return DeliveryError(f"Telegram has no such chat for the bot: {said}", is_permanent=True)
-    if isinstance(error, BadRequest) and _MISSING.search(said.lower()):
-        return DeliveryError(f"Telegram has no such message to edit: {said}", is_missing=True)
     delay_s = error.retry_after_s if isinstance(error, FloodError) else None
-    said = f"Telegram did not take the message: {said}"
-    return DeliveryError(said, retry_after_s=delay_s, is_uncertain=isinstance(error, LostReplyError))
+    return DeliveryError(
+        f"Telegram did not take the message: {said}",
+        retry_after_s=delay_s,
+        # No later edit of that message can succeed, so that it has to be posted anew.
+        is_missing=isinstance(error, BadRequest),
+        is_uncertain=isinstance(error, LostReplyError),
+    )
 
 
 class TelegramMessages:
@@ -242,7 +269,8 @@ class TelegramMessages:
         # A pressed button has an id too, but it is none of a message.
         is_message = reply_to is not None and reply_to.isdecimal() and int(reply_to) <= BIGGEST_MESSAGE_ID
         self._reply_to = int(reply_to) if reply_to and is_message and is_group else None
-        self._unfinished: dict[str, str] = {}
+        self._text_id: str | None = None
+        """Of a text whose files are not all sent."""
         self._files_sent = 0
         self._has_drafts = not is_group
 
@@ -280,18 +308,11 @@ class TelegramMessages:
         return self._has_drafts
 
     async def post(self, part: StyledText, answer: Answer | None, nonce: str) -> str:
-        """When a file failed after the text was posted, the same `nonce` again goes on with the files."""
-        message_id = self._unfinished.pop(nonce, None)
-        if message_id is None and answer and answer.files and not part.text:
-            return await self._send_files(answer.files)
-        if message_id is None:
-            message_id = await self._post(part, answer)
-        if answer and answer.files:
-            try:
-                await self._send_files(answer.files)
-            except DeliveryError:
-                self._unfinished[nonce] = message_id
-                raise
+        """When a file failed after the text was posted, the next call goes on with the files."""
+        if part.text and self._text_id is None:
+            self._text_id = await self._post(part, answer)
+        last_file_id = await self._send_files(answer)
+        message_id, self._text_id = self._text_id or last_file_id, None
         return message_id
 
     async def edit(self, message_id: str, part: StyledText, answer: Answer | None) -> None:
@@ -312,8 +333,7 @@ class TelegramMessages:
                     raise
 
         await self._delivered(change, _entities(part))
-        if answer and answer.files:
-            await self._send_files(answer.files)
+        await self._send_files(answer)
 
     async def remove(self, message_id: str) -> None:
         """Raises DeliveryError: Telegram deletes nothing that is older than two days."""
@@ -338,9 +358,9 @@ class TelegramMessages:
         self._reply_to = None  # the parts that follow stand under the first
         return str(message.message_id)
 
-    async def _send_files(self, files: Sequence[File]) -> str:
+    async def _send_files(self, answer: Answer | None) -> str:
         """Sends those not sent yet; returns the id of the last."""
-        message_id = ""
+        message_id, files = "", answer.files if answer else ()
         while self._files_sent < len(files):
             file = files[self._files_sent]
 
@@ -373,7 +393,7 @@ class TelegramMessages:
                     self._chat_id, has_moved = error.new_chat_id, True
                 elif self._thread_id is not None and is_said(error, "message thread not found"):
                     self._thread_id = None
-                elif entities and is_about_formatting(error):
+                elif entities and isinstance(error, BadRequest) and _FORMATTING.search(error.message.lower()):
                     _log.warning("telegram.sent_plain", error=error.message)
                     entities = ()
                 else:
