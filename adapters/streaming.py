@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from functools import lru_cache, partial
 from typing import Protocol
 
@@ -29,6 +30,8 @@ _DRAFT_S = 25.0
 _FIRST_WORDS_S = 0.6
 """An answer that is ready by then is shown at once, and not as a draft before."""
 _SEEN = "(you may have seen this; the connection broke)"
+
+_log = structlog.get_logger("streaming")
 
 
 class MessageApi(Protocol):
@@ -84,12 +87,9 @@ class StreamedReply:
         self._task: asyncio.Task[None] | None = None
         # Drafts of one growing text measure the same beginnings again and again.
         self._measure = lru_cache(_MEASURED_PARTS)(api.measure)
-        self._log = structlog.get_logger("streaming")
 
     def begin(self, record: DeliveryRecord) -> None:
         """Starts typing and drafts, which end when the calling task ends. Called once, inside a running event loop."""
-        if self._record is not None:
-            raise RuntimeError("this reply has begun already")
         self._record = record
         self._posted = [(message_id, None) for message_id in record.posted]
         self._is_uncertain = record.is_uncertain
@@ -107,8 +107,6 @@ class StreamedReply:
     async def finish(self, answer: Answer) -> None:
         """Makes the platform's messages equal to the answer. Waits out delays that the platform asks for, 30 seconds in
         all; raises DeliveryError beyond, and then goes on where it was when called again."""
-        if self._record is None:
-            raise RuntimeError("a reply has to begin before it can finish")
         await self._stop()
         await self._api.prepare(answer)
         parts = self._parts(answer.text)
@@ -119,23 +117,21 @@ class StreamedReply:
         elif unknown < len(parts):
             parts.insert(unknown, StyledText(_SEEN))
         self._patience_s = _PATIENCE_S
-        if not parts and answer.files:
-            # Files alone: a message that has text cannot become one that has none.
-            await self._insist(partial(self._post, StyledText(""), answer))
-            await self._remove_from(0, len(self._posted) - 1)
-            return
-        parts = parts or [_NO_TEXT]
+        # Files need no text.
+        parts = parts or [StyledText("") if answer.files else _NO_TEXT]
         for index, part in enumerate(parts):
             last = answer if index == len(parts) - 1 else None
             await self._insist(partial(self._finish_part, index, part, last))
-        await self._remove_from(len(parts), len(self._posted))
+        while len(self._posted) > len(parts):
+            await self._remove(self._posted[-1][0])
+            del self._posted[-1]
 
     async def abandon(self) -> None:
         """Ends typing and drafts; what was shown stays, for the process that takes the answer up again."""
         try:
             await self._stop()
         except MnemeError as error:
-            self._log.warning("abandoned", error=str(error))
+            _log.warning("abandoned", error=str(error))
 
     def _end_soon(self) -> None:
         self._ending.set()
@@ -156,7 +152,7 @@ class StreamedReply:
 
     def _note(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and (error := task.exception()) is not None:
-            self._log.warning("drafts ended", error=str(error))
+            _log.warning("drafts ended", error=str(error))
 
     async def _stream(self) -> None:
         wait_s, quiet_s, edits = self._first_words_s, _TYPING_AFTER_S, 0
@@ -182,7 +178,7 @@ class StreamedReply:
         try:
             await call()
         except DeliveryError as error:
-            self._log.info("draft dropped", error=str(error), retry_after_s=error.retry_after_s)
+            _log.info("draft dropped", error=str(error), retry_after_s=error.retry_after_s)
             if error.is_permanent:
                 self._end_soon()
             elif error.retry_after_s is not None:
@@ -190,11 +186,9 @@ class StreamedReply:
                 await self._pause(error.retry_after_s)
 
     async def _pause(self, seconds: float) -> None:
-        try:
+        with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._ending.wait()
-        except TimeoutError:
-            return
 
     async def _show_draft(self) -> None:
         """Full parts are shown as they will stay; the text goes on in the next message."""
@@ -213,10 +207,11 @@ class StreamedReply:
     async def _finish_part(
         self, index: int, part: StyledText, answer: Answer | None, *, is_replacing: bool = False
     ) -> None:
-        """A message that is gone or cannot be edited is replaced by the next one, or a new one, and removed."""
+        """A message that is gone, cannot be edited or is to lose its text is replaced by the next one, or a new one, and
+        removed."""
         if index == len(self._posted):
             await self._post(part, answer, is_last=answer is not None and not is_replacing)
-        elif not await self._is_edited(index, part, answer):
+        elif not (part.text and await self._is_edited(index, part, answer)):
             unusable = self._posted.pop(index)
             try:
                 await self._finish_part(index, part, answer, is_replacing=True)
@@ -234,7 +229,7 @@ class StreamedReply:
             except DeliveryError as error:
                 if error.is_permanent or error.retry_after_s is not None:
                     raise
-                self._log.info("edit failed", error=str(error))
+                _log.info("edit failed", error=str(error))
                 if error.is_missing or is_last_try:
                     return False
             await asyncio.sleep(self._api.pace_s)
@@ -266,11 +261,6 @@ class StreamedReply:
         self._posted.append((message_id, part))
         await self._record.record(message_id, is_last=is_last)
 
-    async def _remove_from(self, first: int, end: int) -> None:
-        for index in range(end - 1, first - 1, -1):
-            await self._remove(self._posted[index][0])
-            del self._posted[index]
-
     async def _remove(self, message_id: str) -> None:
         """A message that cannot be removed is no reason to deliver the answer again."""
         try:
@@ -278,7 +268,7 @@ class StreamedReply:
         except DeliveryError as error:
             if error.retry_after_s is not None:
                 raise
-            self._log.info("not removed", message_id=message_id, error=str(error))
+            _log.info("not removed", message_id=message_id, error=str(error))
 
     async def _insist(self, call: Callable[[], Awaitable[None]]) -> None:
         """Repeats a call as often as the platform asks for a delay, while there is patience left."""

@@ -104,7 +104,7 @@ def escape(text: str) -> str:
 
 def utf16_length(text: str) -> int:
     """The length of a text in UTF-16 units, as Telegram counts it."""
-    return len(text) + sum(1 for character in text if character > "\uffff")
+    return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def well_formed(text: str) -> str:

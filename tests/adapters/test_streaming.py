@@ -393,16 +393,6 @@ async def test_empty_frames_are_not_sent() -> None:
     assert chat.shown == ["x = 1"]
 
 
-async def test_it_begins_once_and_before_it_ends() -> None:
-    chat = FakeChat()
-    with pytest.raises(RuntimeError):
-        await StreamedReply(chat).finish(Answer(text="x"))
-    painter = begun(chat)
-    with pytest.raises(RuntimeError):
-        painter.begin(ListRecord())
-    await painter.finish(Answer(text="x"))
-
-
 async def kill() -> None:
     """Ends all calls where they stand, as the end of the process would."""
     tasks = reply_tasks()
