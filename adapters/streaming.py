@@ -207,7 +207,7 @@ class StreamedReply:
     async def _finish_part(
         self, index: int, part: StyledText, answer: Answer | None, *, is_replacing: bool = False
     ) -> None:
-        """A message that is gone, cannot be edited or is to lose its text is replaced by the next one, or a new one, and
+        """A message that is gone, cannot be edited or is to lose its text is replaced by the next or a new one, and
         removed."""
         if index == len(self._posted):
             await self._post(part, answer, is_last=answer is not None and not is_replacing)
