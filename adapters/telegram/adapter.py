@@ -45,18 +45,8 @@ HINT = (
 )
 
 _log = structlog.get_logger(__name__)
-_STRANGE = (
-    MnemeError,
-    TelegramError,
-    LookupError,
-    TypeError,
-    ValueError,
-    AttributeError,
-    ArithmeticError,
-    AssertionError,
-    RuntimeError,
-    OSError,
-)
+_UNREADABLE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, AssertionError)
+_STRANGE = (MnemeError, TelegramError, RuntimeError, OSError, *_UNREADABLE)
 """What an update raises that is not as documented, or that the code behind it cannot handle."""
 
 
@@ -70,24 +60,15 @@ class Telegram:
 
     platform = PLATFORM
     hint = HINT
+    poll_timeout_s = POLL_TIMEOUT_S
+    pause_s = PAUSE_S
 
-    def __init__(
-        self,
-        *,
-        token: str,
-        api_url: str | None,
-        inbox: Inbox,
-        clock: Clock,
-        poll_timeout_s: int = POLL_TIMEOUT_S,
-        pause_s: float = PAUSE_S,
-    ) -> None:
+    def __init__(self, *, token: str, api_url: str | None, inbox: Inbox, clock: Clock) -> None:
         self._token = token.strip()
         self._root = (api_url or API_URL).rstrip("/")
         self._lock = PollLock(PLATFORM, self._root, self._token)
         self._inbox = inbox
         self._clock = clock
-        self._poll_timeout_s = poll_timeout_s
-        self._pause_s = pause_s
         self._request = TelegramRequest(self._token, connections=CONNECTIONS)
         self._bot: Bot
         self._me: User | None = None
@@ -102,7 +83,7 @@ class Telegram:
     def problem(self) -> str:
         """Empty once a poll was answered, and not too long ago."""
         silence_s = time.monotonic() - self._polled_at
-        is_silent = silence_s > self._poll_timeout_s + 2 * POLL_GRACE_S
+        is_silent = silence_s > self.poll_timeout_s + 2 * POLL_GRACE_S
         return self._failure or (f"no poll was answered for {silence_s:.0f} seconds" if is_silent else "")
 
     async def open(self) -> None:
@@ -117,9 +98,8 @@ class Telegram:
                 get_updates_request=self._request,
             )
         except InvalidToken as error:
-            raise ConfigError("telegram: the token is empty. Set TELEGRAM_BOT_TOKEN to the one from @BotFather.") from (
-                error
-            )
+            said = "telegram: the token is empty. Set TELEGRAM_BOT_TOKEN to the one from @BotFather."
+            raise ConfigError(said) from error
         await self._lock.acquire()
         await self._request.initialize()
         try:
@@ -138,7 +118,7 @@ class Telegram:
         while True:
             began_at = time.monotonic()
             # A poll that need not wait proves the connection at once; it would never show that there are two pollers.
-            timeout_s = self._poll_timeout_s if self._failure in ("", CONFLICT) else 0
+            timeout_s = self.poll_timeout_s if self._failure in ("", CONFLICT) else 0
             updates = await self._next_updates(offset, timeout_s)
             if updates is None:
                 continue
@@ -150,7 +130,7 @@ class Telegram:
             if updates:
                 offset = min(held, default=max(updates) + 1)
             if held or (timeout_s and not new):
-                await asyncio.sleep(max(self._pause_s - (0 if held else time.monotonic() - began_at), 0))
+                await asyncio.sleep(max(self.pause_s - (0 if held else time.monotonic() - began_at), 0))
 
     def reply(self, address: Address, reply_to: str | None = None) -> Reply:
         return StreamedReply(TelegramMessages(self._bot, address, reply_to))
@@ -177,15 +157,10 @@ class Telegram:
     async def _announce(self, commands: Sequence[CommandSpec]) -> None:
         """Fills the command menu. One that stays as it was is no reason to stop."""
         menu = [BotCommand(spec.name, spec.description[:COMMAND_DESCRIPTION_CHARS]) for spec in commands]
-        while True:
-            try:
-                await self._bot.set_my_commands(menu)
-                return
-            except FloodError as error:
-                await asyncio.sleep(error.retry_after_s)
-            except TelegramError as error:
-                _log.warning("telegram.menu_refused", error=error.message)
-                return
+        try:
+            await self._bot.set_my_commands(menu)
+        except TelegramError as error:
+            _log.warning("telegram.menu_refused", error=error.message)
 
     async def _next_updates(self, offset: int | None, timeout_s: int) -> dict[int, Json] | None:
         """None after the pause that a failed poll asks for. Raises ConfigError when there is no use in another one."""
@@ -227,7 +202,7 @@ class Telegram:
             _log.warning("telegram.second_poller", advice="stop the other process, or give it a bot of its own")
         else:
             _log.warning("telegram.poll_failed", error=error.message)
-        pause_s = min(self._pause_s * 2 ** min(self._failures, 10), PAUSE_MOST_S)
+        pause_s = min(self.pause_s * 2 ** min(self._failures, 10), PAUSE_MOST_S)
         self._failures += 1
         await asyncio.sleep(max(error.retry_after_s, pause_s) if isinstance(error, FloodError) else pause_s)
 

@@ -6,10 +6,11 @@ entities are UTF-16 code units, as Telegram counts them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+import telegram
 from telegram import CallbackQuery, Chat, Message, MessageEntity, Update, User
 
 from core.markup.markdown import utf16_length
@@ -18,16 +19,17 @@ from core.types import Address, Attachment, Command, Inbound, Origin, Scope, Sen
 PLATFORM = "telegram"
 NOBODIES = frozenset({1087968824, 136817688, 777000})
 """Anonymous group admins, posts in the name of a channel, Telegram itself."""
-_FILES = (
-    ("animation", "animation", "animation.mp4", None),
-    ("document", "document", "document", None),
-    ("voice", "voice", "voice.ogg", "audio/ogg"),
-    ("audio", "audio", "audio", None),
-    ("video", "video", "video.mp4", None),
-    ("video_note", "video", "video.mp4", "video/mp4"),
-    ("sticker", "sticker", "sticker", None),
-)
-"""Fields of a message: kind, name and type where Telegram says none."""
+_FILES: dict[type, tuple[str, str, str | None]] = {
+    telegram.PhotoSize: ("photo", "photo.jpg", "image/jpeg"),
+    telegram.Animation: ("animation", "animation.mp4", None),
+    telegram.Document: ("document", "document", None),
+    telegram.Voice: ("voice", "voice.ogg", "audio/ogg"),
+    telegram.Audio: ("audio", "audio", None),
+    telegram.Video: ("video", "video.mp4", None),
+    telegram.VideoNote: ("video", "video.mp4", "video/mp4"),
+    telegram.Sticker: ("sticker", "sticker", None),
+}
+"""Kind, and name and type where Telegram says none."""
 _FIRST_SUPERGROUP = 10**12
 """The Bot API's id of a supergroup is its own number and this, negative; links have the number."""
 
@@ -40,7 +42,7 @@ def normalize(update: Update, me: User, now: datetime) -> Inbound | None:
     if message is None or message.chat.type not in (Chat.PRIVATE, Chat.GROUP, Chat.SUPERGROUP):
         return None
     text, entities = _text(message)
-    attachments = tuple(_attachments(message))
+    attachments = _attachments(message)
     if not text and not attachments:
         return None
     is_direct = message.chat.type == Chat.PRIVATE
@@ -203,26 +205,22 @@ def _text(message: Message) -> tuple[str, tuple[MessageEntity, ...]]:
     return "", ()
 
 
-def _attachments(message: Message) -> Iterator[Attachment]:
-    """Files by Telegram's id, under which they can be fetched. A photo comes in sizes, the largest last."""
-    if message.photo:
-        yield _attachment("photo", message.photo[-1], "photo.jpg", "image/jpeg")
-    for field, kind, name, mime in _FILES:
-        file = getattr(message, field)
-        # An animation is repeated as a document for old clients.
-        if file and not (field == "document" and message.animation):
-            title = getattr(file, "title", None) or getattr(file, "emoji", None)
-            yield _attachment(kind, file, title or name, mime)
-
-
-def _attachment(kind: str, file: Any, name: str, mime: str | None = None) -> Attachment:
-    return Attachment(
+def _attachments(message: Message) -> tuple[Attachment, ...]:
+    """The file by Telegram's id, under which it can be fetched. A photo comes in sizes, the largest last."""
+    found: Any = message.effective_attachment
+    file = found[-1] if isinstance(found, Sequence) else found
+    if type(file) not in _FILES:
+        return ()
+    kind, name, mime = _FILES[type(file)]
+    said = [getattr(file, field, None) for field in ("file_name", "title", "emoji")]
+    attachment = Attachment(
         kind=kind,
-        name=_clean(getattr(file, "file_name", None) or name),
+        name=_clean(next(filter(None, said), name)),
         mime=getattr(file, "mime_type", None) or mime,
         size_bytes=file.file_size,
         reference=file.file_id,
     )
+    return (attachment,)
 
 
 def _entity_text(text: str, entity: MessageEntity) -> str:

@@ -48,13 +48,8 @@ async def test_on_telegram(home: Path) -> None:
         api.person(42, "Ana", "ana")
         api.group(FORUM, "Flat", is_forum=True)
         topic = api.topic(FORUM)
-        adapter = Telegram(
-            token=api.token,
-            api_url=api.url,
-            inbox=harness.services.inbox,
-            clock=harness.services.clock,
-            poll_timeout_s=5,
-        )
+        adapter = Telegram(token=api.token, api_url=api.url, inbox=harness.services.inbox, clock=harness.services.clock)
+        adapter.poll_timeout_s = 5
 
         def shown() -> list[dict[str, Any]]:
             return api.messages(FORUM, topic)

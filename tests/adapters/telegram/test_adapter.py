@@ -42,14 +42,9 @@ class House:
         self.pause_s = 0.01
 
     def adapter(self, inbox: Inbox | None = None) -> Telegram:
-        return Telegram(
-            token=self.api.token,
-            api_url=self.api.url,
-            inbox=inbox or self.inbox,
-            clock=self.clock,
-            poll_timeout_s=5,
-            pause_s=self.pause_s,
-        )
+        adapter = Telegram(token=self.api.token, api_url=self.api.url, inbox=inbox or self.inbox, clock=self.clock)
+        adapter.poll_timeout_s, adapter.pause_s = 5, self.pause_s
+        return adapter
 
     @contextlib.asynccontextmanager
     async def running(self, inbox: Inbox | None = None) -> AsyncIterator[Telegram]:
