@@ -207,14 +207,19 @@ class FactsProvider(MemoryProvider):
     async def _answer(self, arguments: Json, context: ToolContext) -> str:
         """JSON: facts, or names, or groups."""
         asked = parsed(_Arguments, arguments)
-        if asked.mode == "search" and not asked.query.strip():
-            raise ToolError("query: say what to look for.")
-        if asked.mode == "search":
-            found = await self._knowledge.search(_question(asked.query, context), asked.limit)
-            result: dict[str, object] = {"facts": list(map(self._shown, found))}
-        else:
-            answers = {"feedback": self._feedback, "contradict": self._contradictions}
-            result = await answers.get(asked.mode, self._about)(asked, context)
+        result: dict[str, object]
+        match asked.mode:
+            case "search":
+                if not asked.query.strip():
+                    raise ToolError("query: say what to look for.")
+                result = self._listed(await self._knowledge.search(_question(asked.query, context), asked.limit))
+            case "contradict":
+                groups = await self._facts.conflicts(context.scopes, asked.limit)
+                result = {"groups": [list(map(self._shown, group)) for group in groups]}
+            case "feedback":
+                result = await self._feedback(asked, context)
+            case _:
+                result = await self._about(asked, context)
         return json.dumps(result, ensure_ascii=False)
 
     async def _about(self, asked: _Arguments, context: ToolContext) -> dict[str, object]:
@@ -225,18 +230,7 @@ class FactsProvider(MemoryProvider):
             near = await self._facts.related(keys, context.scopes, asked.limit)
             return {"names": [{"name": name, "facts": count} for name, count in near]}
         keys = keys if asked.mode == "reason" else keys[:1]
-        return {"facts": list(map(self._shown, await self._facts.of_entities(keys, context.scopes, asked.limit)))}
-
-    async def _contradictions(self, asked: _Arguments, context: ToolContext) -> dict[str, object]:
-        """Open facts that contradict each other; with a query also how what it asks for has changed."""
-        groups: list[Sequence[Fact]] = list(await self._facts.conflicts(context.scopes, asked.limit))
-        if asked.query.strip():
-            found = await self._knowledge.search(_question(asked.query, context), 3)
-            for attribute in dict.fromkeys(fact.attribute for fact in found if fact.attribute):
-                changed = await self._facts.replaced(attribute, context.scopes, asked.limit)
-                if len(changed) > 1:
-                    groups.insert(0, changed)
-        return {"groups": [list(map(self._shown, group)) for group in groups]}
+        return self._listed(await self._facts.of_entities(keys, context.scopes, asked.limit))
 
     async def _feedback(self, asked: _Arguments, context: ToolContext) -> dict[str, object]:
         if asked.is_right is None:
@@ -249,6 +243,9 @@ class FactsProvider(MemoryProvider):
         if fact is None:
             raise ToolError(f"fact_id: there is no fact {asked.fact_id}.")
         return {"fact_id": fact.id, "trust": round(fact.trust, 2)}
+
+    def _listed(self, facts: Sequence[Fact]) -> dict[str, object]:
+        return {"facts": list(map(self._shown, facts))}
 
     def _shown(self, fact: Fact) -> dict[str, object]:
         shown: dict[str, object] = {

@@ -201,10 +201,6 @@ _CONFLICTS = f"""
 ORDER BY attribute, last_at DESC, id DESC
 """
 _BY_IDS = f"{_VISIBLE} AND {in_list('facts.id', 'ids')}"
-_REPLACED = f"""
-{_VISIBLE} AND attribute = :attribute
-ORDER BY closed_at IS NOT NULL, COALESCE(valid_from, created_at) DESC, id DESC LIMIT :limit
-"""
 
 LOOKS_BACK = timedelta(days=3)
 """What is older and unread was said while facts were turned off."""
@@ -326,9 +322,6 @@ class Facts:
         """Open facts of one attribute that say different things, each group the latest first."""
         found = await self._select(_CONFLICTS, scopes, limit)
         return [list(map(_fact_of, group)) for _, group in groupby(found, lambda row: row["attribute"])]
-
-    async def replaced(self, attribute: str, scopes: Scopes, limit: int = 10) -> list[Fact]:
-        return [_fact_of(row) for row in await self._select(_REPLACED, scopes, limit, attribute=attribute)]
 
     async def _select(self, statement: str, scopes: Scopes, limit: int = -1, **values: object) -> list[Row]:
         bound = {"scopes": scope_parameter(scopes), "limit": rows.bounded(limit), **values}

@@ -189,8 +189,10 @@ async def test_the_model_asks_in_every_mode(world: _World) -> None:
     assert [fact["content"] for fact in together["facts"]] == ["My brother Ben lives in Porto"]
     near = await world.call("facts", mode="related", names=["Porto"])
     assert {name["name"] for name in near["names"]} == {"Ana", "Ben"}
-    changed = await world.call("facts", mode="contradict", query="Do I like green tea?")
-    assert [fact["is_current"] for fact in changed["groups"][0]] == [True, False]
+    await world.hear("I live in Faro")
+    await world.hear("I live in Porto", DISCORD, platform="discord")
+    both = await world.call("facts", ANA, DISCORD, mode="contradict")
+    assert [[fact["content"] for fact in group] for group in both["groups"]] == [["I live in Porto", "I live in Faro"]]
     told = await world.call("facts", mode="feedback", fact_id=found["facts"][0]["fact_id"], is_right=True)
     assert told["trust"] > found["facts"][0]["trust"]
 

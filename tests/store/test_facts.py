@@ -293,7 +293,6 @@ async def test_what_is_not_theirs_does_not_exist(facts: Facts, wrong: frozenset[
     assert await facts.candidates(["porto", "live"], ["porto"], wrong) == []
     assert await facts.of_entities(["porto"], wrong) == []
     assert await facts.related(["porto"], wrong) == []
-    assert await facts.replaced("me|home", wrong) == []
     assert await facts.conflicts(wrong) == []
     assert (await facts.find(known.id, OWN)) == replace(known, last_at=NOON)
 
