@@ -69,7 +69,7 @@ class _Text:
     def has_word(self, term: str) -> bool:
         """Whether it holds a word in some form, or the number that the word is."""
         is_held = term in self.terms or any(_is_like(term, held) for held in self.terms)
-        return is_held or _numbers().get(term, -1) in self.figures
+        return is_held or _numbers("counted").get(term, -1) in self.figures
 
     def speaks_of(self, term: str) -> bool:
         """Whether it holds the word, or another that is said of the same thing."""
@@ -81,15 +81,20 @@ class _Text:
 
 
 class _Statement:
-    """`names` and `figures` must have been said, of `words` most."""
+    """`names` and `figures` must have been said, of `words` most. `is_own_affair`: it is about who speaks."""
 
-    def __init__(self, content: str, names: Iterable[str]) -> None:
+    def __init__(self, content: str, names: Iterable[str], *, is_own_affair: bool = False) -> None:
+        self.is_own_affair = is_own_affair
         self.content = " ".join(pattern("user").sub(" ", content).split())
         self.text = _Text(self.content)
         nobody = ("", *_data()["words"]["nobody"])
-        strict = [name for name in (*names, *_names_within(self.content)) if not _FIGURE.search(name)]
-        months = {word: str(month) for word in words_of(plain(self.content)[0]) if (month := _months().get(word))}
-        figures = [*_FIGURE.findall(fold(" ".join((self.content, *names)))), *months.values()]
+        within = names_in(self.content)
+        if within and self.content.startswith(within[0]) and " " not in within[0]:
+            within = within[1:]  # any sentence begins with a capital
+        strict = [name for name in (*names, *within) if not _FIGURE.search(name)]
+        months = [word for word in words_of(plain(self.content)[0]) if word in _numbers("months")]
+        figures = _FIGURE.findall(fold(" ".join((self.content, *names))))
+        figures += [str(_numbers("months")[word]) for word in months]
         named = {term for name in (*strict, *months) for term in terms_of(name)}
         words = (one for one in terms_of(self.content) if not (one in named or one in nobody or one.isdecimal()))
         self.names = tuple(dict.fromkeys(name for name in strict if entity_key(name) not in nobody))
@@ -129,11 +134,10 @@ class Evidence:
     ) -> Message | None:
         """The message that supports a statement best, the latest of several; only `row` where it is given. `names`:
         those in it, with the value of its attribute; `is_own_affair`: it is about who speaks."""
-        statement = _Statement(content, names)
+        said = _Statement(content, names, is_own_affair=is_own_affair)
         indexes = self._own if row is None else [index for index in self._own if self._rows[index] is row]
-        scores = [(self._score(statement, index, is_own_affair=is_own_affair), index) for index in indexes]
-        best = max(scores, default=(0, 0))
-        return self._rows[best[1]] if best[0] else None
+        score, best = max(((self._score(said, index), index) for index in indexes), default=(0, 0))
+        return self._rows[best] if score else None
 
     def bears_out(self, content: str) -> bool:
         """Whether each sentence of a note was said, if not in one message."""
@@ -144,31 +148,31 @@ class Evidence:
     def missing(self, content: str, names: Sequence[str] = ()) -> str:
         """What of a statement nobody has typed, as a clause for who decides about it."""
         said = _Statement(content, names)
-        typed_here = [self._text(index) for index in self._own]
-        unsaid = [f"“{one[:80]}”" for one in _lacking(said, (*said.names, *said.figures), typed_here)]
+        held = set[str]().union(*(said.held_by(self._text(index)) for index in self._own))
+        unsaid = [f"“{one[:80]}”" for one in (*said.names, *said.figures) if one not in held]
         return f"nobody here has typed {' or '.join(unsaid[:5]) or 'that'}"
 
-    def _score(self, said: _Statement, index: int, *, is_own_affair: bool) -> int:
+    def _score(self, said: _Statement, index: int) -> int:
         """How much of a statement a message says itself; 0 where it does not support it."""
         heard = _Heard(said, self._rows[index], self._text(index), self._question_before(index))
         if not heard.held or not said.text.terms or not self._is_complete(said, index, heard):
             return 0
-        is_stated = heard.is_yes or _is_stated(said, heard.text, is_own_affair=is_own_affair)
-        return len(heard.held) if is_stated and _is_worded(said, heard, is_own_affair=is_own_affair) else 0
+        is_stated = heard.is_yes or _is_stated(said, heard.text)
+        return len(heard.held) if is_stated and _is_worded(said, heard) else 0
 
     def _is_complete(self, said: _Statement, index: int, heard: _Heard) -> bool:
         """Whether all names and figures were said: there, in the question before, or by the same person shortly
         before where the message names nobody else."""
-        names = _lacking(said, set(said.names) - heard.held, [heard.frame])
-        figures = _lacking(said, set(said.figures) - heard.held, [heard.frame])
-        figures = [one for one in figures if not _is_worked_out(one, said, self._rows[index], heard.own)]
+        held = heard.held | said.held_by(heard.frame)
+        names, figures = set(said.names) - held, set(said.figures) - held
+        figures = {one for one in figures if not _is_worked_out(one, said, self._rows[index], heard.own)}
         if not names and not figures:
             return True
-        before = self._said_before(index)
-        if _lacking(said, figures, before[-2:]):
+        before = [said.held_by(text) for text in self._said_before(index)]
+        if not figures <= set().union(*before[-2:]):
             return False
         names_others = names and any(not said.text.has_name(name) for name in names_in(heard.text))
-        return not names_others and not _lacking(said, names, before)
+        return not names_others and names <= set().union(*before)
 
     def _said_before(self, index: int) -> list[_Text]:
         sender = self._rows[index].sender
@@ -191,38 +195,22 @@ class Evidence:
         return ""
 
 
-def _is_worded(said: _Statement, heard: _Heard, *, is_own_affair: bool) -> bool:
+def _is_worded(said: _Statement, heard: _Heard) -> bool:
     """Whether enough of the words of a statement were said."""
     # Of who speaks the name is known without a word.
     anchors = len(heard.held & {*said.figures, *filter(heard.own.has_name, said.names)})
-    words, unsaid = _weighed(said, heard, has_anchors=anchors > 0)
-    share = WORDS_BESIDE if anchors else WORDS_OF_FEW if words <= FEW else WORDS
-    if words - unsaid >= share * words:
-        return True
-    # Of other languages it is not known which words are said of the same thing; that it is told of oneself is.
-    if _is_english(heard.text) or (is_own_affair and not is_first_person(heard.text)):
-        return False
-    return unsaid <= FOREIGN_WORDS * anchors
-
-
-def _weighed(said: _Statement, heard: _Heard, *, has_anchors: bool) -> tuple[int, int]:
     # Beside a name, "à" and "в" are in every second sentence.
-    words = [term for term in said.words if not has_anchors or len(term) > 2 or is_unspaced(term)]
+    words = [term for term in said.words if not anchors or len(term) > 2 or is_unspaced(term)]
     is_naming = not heard.held.isdisjoint(said.names) and pattern("named").search(heard.text)
     naming = _data()["words"]["naming"] if is_naming else ()
     unsaid = [one for one in words if not (one in naming or heard.own.speaks_of(one) or heard.frame.has_word(one))]
-    return len(words), len(unsaid)
-
-
-def _names_within(text: str) -> Sequence[str]:
-    found = names_in(text)
-    return found[1:] if found and text.startswith(found[0]) and " " not in found[0] else found
-
-
-def _lacking(said: _Statement, wanted: Iterable[str], texts: Sequence[_Text]) -> list[str]:
-    """Which of these names and figures of a statement stand in none of the texts."""
-    held = set[str]().union(*map(said.held_by, texts))
-    return [one for one in wanted if one not in held]
+    share = WORDS_BESIDE if anchors else WORDS_OF_FEW if len(words) <= FEW else WORDS
+    if len(words) - len(unsaid) >= share * len(words):
+        return True
+    # Of other languages it is not known which words are said of the same thing; that it is told of oneself is.
+    if _is_english(heard.text) or (said.is_own_affair and not is_first_person(heard.text)):
+        return False
+    return len(unsaid) <= FOREIGN_WORDS * anchors
 
 
 def subject_of(about: str, content: str, row: Message) -> str | None:
@@ -257,7 +245,7 @@ def figures_of(compared: str) -> frozenset[int]:
     """All numbers of a text, also those in words, of months, and in Han figures; a word that may be one counts."""
     found = {int(figure) for figure in re.findall(r"\d{1,40}", compared)}
     for word in re.findall(r"[^\W\d_]+(?:-[^\W\d_]+)?", compared):
-        number = _numbers().get(word) or _months().get(word)
+        number = _numbers("counted").get(word) or _numbers("months").get(word)
         found |= {number} if number else set()
     found |= {int(hour) % 12 for hour in re.findall(r"\b(1[3-9]|2[0-3])[:.h]?\d?", compared)}
     found |= {minutes for word, minutes in _data()["parts_of_an_hour"].items() if word in compared}
@@ -273,7 +261,7 @@ def _han(run: str) -> int:
     return 10 * (digits[place - 1] if place else 1) + sum(digits[place + 1 : place + 2])
 
 
-def _is_stated(said: _Statement, text: str, *, is_own_affair: bool) -> bool:
+def _is_stated(said: _Statement, text: str) -> bool:
     """Whether the clause that says most of a statement says it as one: not as a question, not on a condition, not the
     other way round, and of the same person."""
     clauses = []
@@ -287,32 +275,29 @@ def _is_stated(said: _Statement, text: str, *, is_own_affair: bool) -> bool:
             clauses.append((share, part, is_asked))
     most = max((share for share, _, _ in clauses), default=0)
     best = [(part, is_asked) for share, part, is_asked in clauses if share == most]
-    return not best or any(not is_asked and _is_meant(part, said, is_own_affair) for part, is_asked in best)
+    return not best or any(not is_asked and _is_meant(part, said) for part, is_asked in best)
 
 
-def _is_meant(clause: str, said: _Statement, is_own_affair: bool) -> bool:
+def _is_meant(clause: str, said: _Statement) -> bool:
     if pattern("supposed").match(clause) or not _agrees(clause, said.content):
         return False
     stated = pattern("saying").sub(" ", clause)
     moods = (("unreal", "unreal_told"), ("hearsay", "hearsay"), ("over", "over_told"))
     if any(pattern(mood).search(stated) and not pattern(told).search(said.content) for mood, told in moods):
         return False
-    return not is_own_affair or _is_of_the_speaker(clause, said)
+    return not said.is_own_affair or _is_of_the_speaker(clause, said)
 
 
 def _is_of_the_speaker(clause: str, said: _Statement) -> bool:
     """ "My sister moved to Porto" says nothing of who speaks, unless the statement speaks of the sister too."""
-    named = pattern("of_another").findall(clause)
-    kin = [term for found in _OF_KIN.findall(clause) for term in terms_of(found)]
     ordered = pattern("ordered").match(clause)
     is_order = ordered is not None and not is_first_person(clause[ordered.end() :])
     if is_order or pattern("to_the_assistant").match(clause):
         return False
-    is_told_too = all(map(said.text.has_name, named)) and all(map(said.text.has_word, kin))
-    return is_told_too and _has_same_subject(clause, said)
-
-
-def _has_same_subject(clause: str, said: _Statement) -> bool:
+    kin = [term for found in _OF_KIN.findall(clause) for term in terms_of(found)]
+    named = pattern("of_another").findall(clause)
+    if not all(map(said.text.has_name, named)) or not all(map(said.text.has_word, kin)):
+        return False
     other = pattern("other_subject").match(clause)
     if other is None:
         return True
@@ -334,12 +319,11 @@ def _denials(text: str) -> tuple[int, set[str]]:
 
 def _is_worked_out(figure: str, said: _Statement, row: Message, own: _Text) -> bool:
     """Whether a figure is that of a date which was told from the day it was said on, or of the year of a day."""
-    number, is_relative = int(figure), pattern("relative").search(own.plain) is not None
-    if row.created_at.year - number in own.figures and is_relative:
-        return True
-    if abs(number - row.created_at.year) <= 1:
-        return is_relative or any(one in own.figures for one in map(int, said.figures))
-    return number <= 31 and is_relative
+    number, year = int(figure), row.created_at.year
+    is_relative = pattern("relative").search(own.plain) is not None
+    if abs(number - year) <= 1:
+        return is_relative or any(int(one) in own.figures for one in said.figures)
+    return is_relative and (number <= 31 or year - number in own.figures)
 
 
 def _is_form(one: str, other: str) -> bool:
@@ -351,10 +335,9 @@ def _is_form(one: str, other: str) -> bool:
 
 
 def _is_like(one: str, other: str, shortest: int = 3, ending: int = 3) -> bool:
-    if one[: shortest + 1] != other[: shortest + 1] or abs(len(one) - len(other)) > ending:
-        return False
-    shared = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
-    return shared > shortest and max(len(one), len(other)) - shared <= ending
+    """Whether two words differ in their endings only."""
+    same = max(shortest + 1, len(one) - ending, len(other) - ending)
+    return one[:same] == other[:same]
 
 
 def _is_english(text: str) -> bool:
@@ -375,16 +358,10 @@ def _hints() -> dict[str, frozenset[str]]:
 
 
 @cache
-def _numbers() -> dict[str, int]:
-    return {word: number for number, words in enumerate(_data()["words"]["counted"], 1) for word in words.split()}
-
-
-@cache
-def _months() -> dict[str, int]:
-    """1 for January, in a few languages, in English also short."""
-    lines = [line.split() for line in _data()["words"]["months"]]
-    words = ((number, word) for number, line in enumerate(lines, 1) for word in (line[0][:3], *line))
-    return {plain(word)[0]: number for number, word in words}
+def _numbers(kind: str) -> Mapping[str, int]:
+    """Of the words of `counted` and of `months`, each line one more than the one before."""
+    lines = enumerate(_data()["words"][kind], 1)
+    return {plain(word)[0]: number for number, line in lines for word in line.split()}
 
 
 @cache
