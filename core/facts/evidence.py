@@ -88,10 +88,7 @@ class _Statement:
         self.content = " ".join(pattern("user").sub(" ", content).split())
         self.text = _Text(self.content)
         nobody = ("", *_data()["words"]["nobody"])
-        within = names_in(self.content)
-        if within and self.content.startswith(within[0]) and " " not in within[0]:
-            within = within[1:]  # any sentence begins with a capital
-        strict = [name for name in (*names, *within) if not _FIGURE.search(name)]
+        strict = [name for name in (*names, *_names_within(self.content)) if not _FIGURE.search(name)]
         months = [word for word in words_of(plain(self.content)[0]) if word in _numbers("months")]
         figures = _FIGURE.findall(fold(" ".join((self.content, *names))))
         figures += [str(_numbers("months")[word]) for word in months]
@@ -201,9 +198,7 @@ def _is_worded(said: _Statement, heard: _Heard) -> bool:
     anchors = len(heard.held & {*said.figures, *filter(heard.own.has_name, said.names)})
     # Beside a name, "à" and "в" are in every second sentence.
     words = [term for term in said.words if not anchors or len(term) > 2 or is_unspaced(term)]
-    is_naming = not heard.held.isdisjoint(said.names) and pattern("named").search(heard.text)
-    naming = _data()["words"]["naming"] if is_naming else ()
-    unsaid = [one for one in words if not (one in naming or heard.own.speaks_of(one) or heard.frame.has_word(one))]
+    unsaid = _unsaid(words, said, heard)
     share = WORDS_BESIDE if anchors else WORDS_OF_FEW if len(words) <= FEW else WORDS
     if len(words) - len(unsaid) >= share * len(words):
         return True
@@ -211,6 +206,18 @@ def _is_worded(said: _Statement, heard: _Heard) -> bool:
     if _is_english(heard.text) or (said.is_own_affair and not is_first_person(heard.text)):
         return False
     return len(unsaid) <= FOREIGN_WORDS * anchors
+
+
+def _unsaid(words: Iterable[str], said: _Statement, heard: _Heard) -> list[str]:
+    is_naming = not heard.held.isdisjoint(said.names) and pattern("named").search(heard.text)
+    naming = _data()["words"]["naming"] if is_naming else ()
+    return [one for one in words if not (one in naming or heard.own.speaks_of(one) or heard.frame.has_word(one))]
+
+
+def _names_within(text: str) -> Sequence[str]:
+    """Without a first word, whose capital says nothing."""
+    found = names_in(text)
+    return found[1:] if found and text.startswith(found[0]) and " " not in found[0] else found
 
 
 def subject_of(about: str, content: str, row: Message) -> str | None:
