@@ -10,7 +10,7 @@ from __future__ import annotations
 import calendar
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime, timedelta
 from fractions import Fraction
@@ -43,14 +43,20 @@ def words() -> Mapping[str, Any]:
 
 
 @cache
-def pattern(name: str) -> re.Pattern[str]:
-    """A pattern over several words of `data/words.toml`, which names tables of words as ``%(units)s``."""
-    tables = {table: _either(entries) for table, entries in words().items() if table != "script"}
-    return re.compile(rf"(?:{words()['patterns'][name] % tables})(?!\S)", re.VERBOSE)
+def pattern(name: str, end: str = r"(?!\S)") -> re.Pattern[str]:
+    """A pattern over several words of `data/words.toml`, which names tables and other patterns as ``%(units)s``."""
+    return re.compile(f"(?:{_spelled_out(words()['patterns'][name])}){end}", re.VERBOSE)
 
 
-def _either(options: Iterable[str]) -> str:
-    return "(?:" + "|".join(sorted(map(re.escape, options), key=len, reverse=True)) + ")"
+def _spelled_out(text: str) -> str:
+    return re.sub(r"%\((\w+)\)s", lambda found: f"(?:{_embedded(found[1])})", text)
+
+
+def _embedded(name: str) -> str:
+    """The words of a table, or a pattern without the names of its groups."""
+    if (text := words()["patterns"].get(name)) is not None:
+        return re.sub(r"\?P<\w+>", "?:", _spelled_out(text))
+    return "|".join(sorted(map(re.escape, words()[name]), key=len, reverse=True))
 
 
 class Phrase:
@@ -73,9 +79,9 @@ class Phrase:
         """The next word; empty behind the end."""
         return "" if self.is_done else self._words[self.at]
 
-    def raw(self) -> str:
-        """The next word as it was typed; empty behind the end."""
-        return "" if self.is_done else self._raw[self.at]
+    def is_dotted(self) -> bool:
+        """Whether the next word was typed with a full stop."""
+        return not self.is_done and self._raw[self.at].endswith(".")
 
     def take(self, *options: str) -> str | None:
         """The first of `options` (each one or several words) that comes next."""
@@ -85,12 +91,6 @@ class Phrase:
                 self.at += len(wanted)
                 return option
         return None
-
-    def match(self, word: re.Pattern[str]) -> re.Match[str] | None:
-        """The next word, if all of it fits."""
-        found = word.fullmatch(self.peek())
-        self.at += found is not None
-        return found
 
     def read(self, name: str) -> re.Match[str] | None:
         """The next words, as far as they fit a `pattern`."""
@@ -120,17 +120,15 @@ class Phrase:
         return tuple(sorted(days))
 
     def year(self) -> int | None:
-        found = self.read("year")
-        return int(found[0]) if found else None
+        return int(found[0]) if (found := self.read("year")) else None
 
     def ordinal(self) -> int | None:
         """``3rd`` or ``third``; -1 for ``last``."""
-        start = self.at
-        found = self.read("ordinal")
-        if found and (value := _ordinal(found[0])) <= 31:
-            return value
-        self.at = start
-        return None
+        return _ordinal(found[0]) if (found := self.read("ordinal")) else None
+
+    def number(self) -> int | None:
+        """A whole number: ``3``, ``three``, ``a couple of``."""
+        return int(_number(found[0])) if (found := self.read("number")) else None
 
     def month_day(self) -> tuple[int, int] | None:
         """Month and day of ``3 May``, ``the 3rd of May``, ``May 3``."""
@@ -168,47 +166,23 @@ class Phrase:
             self.at = start
             return None
 
-    def span(self, is_bare_unit: bool = False) -> Span | None:
-        """``20 minutes``, ``an hour and a half``, ``1h30m``, ``2 days and 3 hours``; with `is_bare_unit` also ``hour``.
+    def span(self, name: str = "span") -> Span | None:
+        """``20 minutes``, ``an hour and a half``, ``1h30m``, ``2 days and 3 hours``; as an `every_span` also ``hour``.
         Parts of a second are dropped."""
         start = self.at
-        total = self._one_span(is_bare_unit)
-        if total is None:
-            self.at = start
-        while total is not None:
-            here = self.at
-            self.take("and", "&")
-            more = self._one_span(False) if self.peek() not in ("a", "an") else None
-            if more is None or _size(more) >= _size(total):
-                self.at = here
-                break
-            total = Span(*(sum(pair) for pair in zip(total, more, strict=True)))
-        return total
-
-    def _one_span(self, is_bare_unit: bool) -> Span | None:
-        if spoken := self.look_up("spans"):
-            return Span(*spoken)
-        if found := self.read("compact"):
-            size = {name: int(part or 0) for name, part in found.groupdict().items()}
-            minutes = size["hours"] * 60 + size["minutes"] + size["rest"]
-            return Span(0, size["weeks"] * 7 + size["days"], minutes * 60 + size["seconds"])
-        found = self.read("span")
-        if found is None or (found["number"] is None and (not is_bare_unit or len(found["unit"]) == 1)):
+        if (found := self.read(name)) is None:
             return None
-        number = _number(found["number"] or "1") + (Fraction(1, 2) if found["half"] or found["too"] else 0)
-        months, days, seconds = (number * part for part in words()["units"][found["unit"]])
+        total = [Fraction(0)] * 3
+        for part in pattern("span_part", "").finditer(found[0]):
+            half = Fraction(1, 2) if part["half"] or part["too"] else 0
+            count = _number(part["number"] or part["rest"] or "1") + half
+            size = words()["spoken_spans"].get(part["spoken"]) or words()["units"][part["unit"] or "m"]
+            total = [sum_ + count * one for sum_, one in zip(total, size, strict=True)]
+        months, days, seconds = total
         if months % 1:
-            return None  # half a month is nothing certain
+            self.at = start  # half a month is nothing certain
+            return None
         return Span(int(months), int(days), int(seconds + days % 1 * 86400))
-
-    def number(self) -> int | None:
-        """A whole number: ``3``, ``three``, ``a couple of``."""
-        start = self.at
-        found = self.read("number")
-        if found and not (number := _number(found[0])) % 1:
-            return int(number)
-        self.at = start
-        return None
 
     def clock(self, is_announced: bool) -> Clock | None:
         """``17:30``, ``5pm``, ``9 a.m.``, ``noon``, ``half past five``; behind ``at`` (`is_announced`) also ``9``."""
@@ -246,7 +220,7 @@ def _numbered_clock(found: re.Match[str], is_announced: bool) -> Clock | None:
 
 
 def _number(text: str) -> Fraction:
-    return Fraction(words()["numbers"].get(text) or text.replace(",", "."))
+    return Fraction(words()["numbers"].get(text.strip()) or text.replace(",", "."))
 
 
 def _ordinal(text: str) -> int:
@@ -256,10 +230,6 @@ def _ordinal(text: str) -> int:
 def _ordinals(text: str) -> tuple[int, ...]:
     """The numbers of ``1st and 15th``."""
     return tuple(_ordinal(found[0]) for found in pattern("ordinal").finditer(text))
-
-
-def _size(span: Span) -> int:
-    return span.months * 30 * 86400 + span.days * 86400 + span.seconds
 
 
 Step = Callable[[Phrase, When, date], bool]
@@ -398,7 +368,7 @@ def _written(phrase: Phrase, when: When) -> bool:
     """A date: ``2026-12-01``, ``3 May 2027``, ``May 3rd``, ``24.12.``, ``the 3rd``."""
     start = phrase.at
     is_led = bool(phrase.take("on"))
-    is_dated = is_led or phrase.raw().endswith(".")
+    is_dated = is_led or phrase.is_dotted()
     found = phrase.number_date()
     if found is not None and (found.year is not None or is_dated or not phrase.is_strict):
         is_doubtful = found.is_ambiguous or (found.is_dotted and not is_dated and found.year is None)
@@ -471,11 +441,11 @@ def _every(phrase: Phrase, when: When) -> bool:
         when.is_certain = named == "other"
         if (weekday := phrase.weekday()) is not None:
             when.span, when.weekdays = Span(days=14), (weekday,)
-        elif span := phrase.span(is_bare_unit=True):
+        elif span := phrase.span("every_span"):
             when.span = Span(*(part * 2 for part in span))
     else:
         when.weekdays = phrase.weekdays()
-        when.span = None if when.weekdays else phrase.span(is_bare_unit=True)
+        when.span = None if when.weekdays else phrase.span("every_span")
     return bool(when.weekdays or when.month_days or any(when.span or ()))
 
 

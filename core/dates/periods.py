@@ -5,7 +5,6 @@ Pure functions. What has no year is the latest such time that has begun; words t
 
 from __future__ import annotations
 
-import re
 from datetime import date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
@@ -19,7 +18,6 @@ WORDS = 7
 """No period is named with more words."""
 _DAY = timedelta(days=1)
 _LEADS = ("in the", "on the", "in", "on", "during the", "during", "over the", "over", "since", "the")
-_MONTH = re.compile(r"(\d{4})[-/.](\d{1,2})")
 _UNITS = ("day", "week", "month", "year")
 
 
@@ -90,10 +88,10 @@ class _Reader(Phrase):
         if moment := self.instant():
             wall = moment if moment.tzinfo is None else moment.astimezone(self.zone).replace(tzinfo=None, fold=0)
             return wall, wall + timedelta(minutes=1)
-        if found := self.number_date():
-            return self.dated(found.year, found.month, found.day)
-        if match := self.match(_MONTH):
-            return _months(int(match[1]), int(match[2])) if 1 <= int(match[2]) <= 12 else None
+        if day := self.number_date():
+            return self.dated(day.year, day.month, day.day)
+        if found := self.read("year_month"):
+            return _months(int(found["of_year"]), int(found["number"]))
         year = self.year()
         return None if year is None else _months(year, 1, 12)
 

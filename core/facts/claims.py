@@ -34,7 +34,6 @@ LANGUAGES = ("english", "german", "french", "spanish", "portuguese", "russian", 
 Shape = Literal["place", "name", "title", "thing", "date", "number", "free"]
 
 _PART = re.compile(r"\{([a-z_]+)\}")
-_YEAR = re.compile(r"(?:19|20)\d\d")
 _EASTERN_DAY = re.compile(r"(?:(?P<year>(?:19|20)\d\d)年)?(?P<month>1[0-2]|0?[1-9])月(?P<day>\d{1,2})[日号號]?")
 _CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
 _SENTENCE = re.compile(
@@ -378,8 +377,8 @@ def _birthday(value: str) -> str | None:
     found = phrase.month_day()
     if found is None:
         return None
-    year = phrase.match(_YEAR)
-    return f"{found[1]}.{found[0]}" + (f".{year[0]}" if year else "") if phrase.is_done else None
+    year = phrase.year()
+    return f"{found[1]}.{found[0]}" + (f".{year}" if year else "") if phrase.is_done else None
 
 
 def _since(when: str | None, now: datetime, zone: ZoneInfo) -> tuple[datetime | None, Grain]:
