@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import date, datetime, time, timedelta
+from datetime import date, datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -125,7 +125,7 @@ def _leaves_time(when: When, text: str, today: date) -> bool:
 
 
 _HOUR = re.compile(r"\d{1,2}(?:[:.h]\d{2}|h)?", re.IGNORECASE)
-_MOST_WORDS, _MOST_SIGNS = 8, 14
+_MOST_WORDS, _MOST_SIGNS, _MOST_CHARS = 8, 14, 60
 _YEARS_AHEAD = 50
 _TELLING = re.compile(r"\d|[^\W\d_]{4}|[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]")
 _ONLY_NUMBERS = re.compile(r"[\d\s.,:;/+()-]{1,60}")
@@ -159,56 +159,38 @@ def _meant(piece: str, script: Mapping[str, Any], here: datetime) -> datetime | 
     """The wall time that a piece means, if it is one as a whole."""
     first, _, rest = piece.partition(" ")
     piece = rest if first in words()["day_leads"] else piece
-    if len(piece) > 60 or not _is_telling(piece):
-        return None
     for name in ("foreign_clock", "eastern_clock"):
         if found := pattern(name).fullmatch(piece):
             said = found.groupdict()
             hour, minute = int(said["hour"]), 30 if said.get("half") else int(said["minute"] or 0)
             hour += 12 * (bool(said.get("late")) and hour < 12)
-            day = _guessed(said["day"], script, here) if _is_telling(said["day"]) else None
-            if day is not None and hour <= 23 and minute <= 59 and day.time() in (here.time(), time()):
+            day, has_hour = _guessed(said["day"], script, here)
+            if day is not None and not has_hour and hour <= 23 and minute <= 59:
                 return day.replace(hour=hour, minute=minute, second=0)
-    return _whole(piece, script, here)
+    moment, has_hour = _guessed(piece, script, here)
+    return moment if moment is None or has_hour else moment.replace(hour=DEFAULT_HOUR, minute=0, second=0)
 
 
-def _is_telling(piece: str) -> bool:
-    return _TELLING.search(piece) is not None and not _ONLY_NUMBERS.fullmatch(piece)
-
-
-def _whole(piece: str, script: Mapping[str, Any], here: datetime) -> datetime | None:
-    """Guesses twice, from two times of the same day: what moves along was not said."""
-    other = here + timedelta(hours=7, minutes=13) * (1 if here.hour < 12 else -1)
-    first, second = _guessed(piece, script, here), _guessed(piece, script, other)
-    if first is None or second is None:
-        return None
-    if first - here == second - other:
-        is_by_day = (first - here) % timedelta(days=1) == timedelta()
-        return first.replace(hour=DEFAULT_HOUR, minute=0, second=0) if is_by_day else first
-    if first == second:
-        is_by_day = (first.hour, first.minute) == (0, 0) and "00" not in piece
-        return first.replace(hour=DEFAULT_HOUR) if is_by_day else first
-    return first.replace(minute=0, second=0) if first.hour == second.hour else None
-
-
-def _guessed(piece: str, script: Mapping[str, Any], here: datetime) -> datetime | None:
-    """The wall time that dateparser takes a piece for, seen from the wall time `here`."""
+def _guessed(piece: str, script: Mapping[str, Any], here: datetime) -> tuple[datetime | None, bool]:
+    """The wall time that dateparser takes a piece for, seen from the wall time `here`, and whether it has an hour."""
+    if len(piece) > _MOST_CHARS or not _TELLING.search(piece) or _ONLY_NUMBERS.fullmatch(piece):
+        return None, False
     # It takes a tenth of a second to load, for which no other command should wait.
-    import dateparser
+    from dateparser.date import DateDataParser
 
+    settings = {
+        "RELATIVE_BASE": here,
+        "PREFER_DATES_FROM": "future",
+        "DATE_ORDER": script.get("order", "DMY"),
+        "RETURN_TIME_AS_PERIOD": True,
+    }
     try:
-        found = dateparser.parse(
-            piece,
-            languages=script["languages"],
-            settings={
-                "RELATIVE_BASE": here,
-                "PREFER_DATES_FROM": "future",
-                "DATE_ORDER": script.get("order", "DMY"),
-            },
-        )
+        found = DateDataParser(languages=script["languages"], settings=settings).get_date_data(piece)
     except (ValueError, OverflowError, TypeError, LookupError, AttributeError, RecursionError):
         # What it cannot digest is no date; nothing a person types may become an error.
-        return None
+        return None, False
+    moment = found.date_obj
     # "3. Mai 18" is no day of the year 2118.
-    is_near = found is not None and found.year < here.year + _YEARS_AHEAD
-    return found.replace(tzinfo=None, microsecond=0) if found is not None and is_near else None
+    if moment is None or moment.year >= here.year + _YEARS_AHEAD:
+        return None, False
+    return moment.replace(tzinfo=None, microsecond=0), found.period == "time"
