@@ -96,18 +96,14 @@ class When:
         """The schedule seen from `now` (aware) by a clock in `zone`. Raises Refused."""
         here = now.astimezone(ZoneInfo(zone)).replace(microsecond=0)
         try:
-            if not self.is_repeated:
-                moment = self._moment(here)
-                if self.said_weekday not in (None, moment.astimezone(here.tzinfo).weekday()):
-                    self.is_certain = False
-                return Schedule(zone=zone, at=moment)
-            found = self._repeated(here)
+            if self.is_repeated:
+                return self._repeated(here, zone)
+            moment = self._moment(here)
         except (OverflowError, ValueError) as error:
             raise Refused("That is too far away to be kept. Name a moment within the next hundred years.") from error
-        if isinstance(found, str):
-            return Schedule(zone=zone, cron=found)
-        every_s, start = found
-        return Schedule(zone=zone, every_s=every_s, start_at=start)
+        if self.said_weekday not in (None, moment.astimezone(here.tzinfo).weekday()):
+            self.is_certain = False
+        return Schedule(zone=zone, at=moment)
 
     def _clock(self) -> Clock:
         if not self.clocks:
@@ -179,30 +175,30 @@ class When:
         moment = here if day == here.date() else wall(day, here.hour, here.minute, here, here.second)
         return _future(moment.astimezone(UTC) + timedelta(seconds=span.seconds), here)
 
-    def _repeated(self, here: datetime) -> str | tuple[int, datetime]:
-        """A cron line, or the seconds between two times and the first of them."""
+    def _repeated(self, here: datetime, zone: str) -> Schedule:
+        """A cron line where one can say it, else an interval and the first time."""
         months, days, seconds = self.span or Span()
+        clock = self._plain_clock()
         if seconds and not months:
             if (every_s := days * 86400 + seconds) < 60:
                 raise Refused("Once a minute is the shortest that can repeat. Write 'every minute' or longer.")
-            is_timed = bool(self.clocks or self.part)
-            return every_s, _first_start(here, *self._plain_clock()) if is_timed else here.astimezone(UTC)
-        clock = self._plain_clock()
+            start = _first_start(here, *clock) if self.has_clock else here.astimezone(UTC)
+            return Schedule(zone=zone, every_s=every_s, start_at=start)
         if months or self.month_days or self.nth:
-            return f"{self._times(*clock)} {self._month_fields(months or (12 if self.month else 1), here)}"
-        return self._by_days(days, clock, here)
+            fields = self._month_fields(months or (12 if self.month else 1), here)
+            return Schedule(zone=zone, cron=f"{self._times(*clock)} {fields}")
+        if days == 7 and not self.weekdays:
+            self.is_certain, self.weekdays = False, (here.weekday(),)
+        if days in (0, 1, 7):
+            return Schedule(zone=zone, cron=f"{self._times(*clock)} * * {_cron_days(self.weekdays)}")
+        return Schedule(zone=zone, every_s=days * 86400, start_at=self._first_day(days, clock, here))
 
-    def _by_days(self, days: int, clock: tuple[int, int], here: datetime) -> str | tuple[int, datetime]:
-        weekdays = self.weekdays
-        if weekdays and (days % 7 or (days > 7 and len(weekdays) > 1)):
+    def _first_day(self, days: int, clock: tuple[int, int], here: datetime) -> datetime:
+        if not self.weekdays:
+            return _first_start(here, *clock)
+        if days % 7 or len(self.weekdays) > 1:
             raise Refused("Only every few weeks, and with one weekday, can that repeat. Make one for each day.")
-        if days == 7 and not weekdays:
-            self.is_certain = False
-            weekdays = (here.weekday(),)
-        if days <= 1 or (weekdays and days == 7):
-            return f"{self._times(*clock)} * * {_cron_days(weekdays)}"
-        ahead = (weekdays[0] - here.weekday()) % 7 if weekdays else 0
-        return days * 86400, _first_start(here, *clock, ahead, 7 if weekdays else 1)
+        return _first_start(here, *clock, (self.weekdays[0] - here.weekday()) % 7, 7)
 
     def _times(self, hour: int, minute: int) -> str:
         """The two first fields of a cron line; several clock times must share their minute."""
@@ -218,8 +214,8 @@ class When:
         start = self.month or here.month
         named_months = "*" if months == 1 else _joined((start - 1 + step) % 12 + 1 for step in range(0, 12, months))
         if self.nth is not None:
-            weekday = "L" if self.nth < 0 else f"#{self.nth}"
-            return f"* {named_months} {','.join(f'{(day + 1) % 7}{weekday}' for day in self.weekdays)}"
+            nth = "L" if self.nth < 0 else f"#{self.nth}"
+            return f"* {named_months} {','.join(f'{(day + 1) % 7}{nth}' for day in self.weekdays)}"
         return f"{self._day_field(here)} {named_months} *"
 
     def _day_field(self, here: datetime) -> str:

@@ -144,19 +144,17 @@ def describe(schedule: Schedule, zone: str, now: datetime, *, is_full: bool = Fa
     if schedule.at is not None:
         local = schedule.at.astimezone(_zone_info(zone))
         return _moment(local, is_exact=abs(schedule.at - now) < timedelta(minutes=5)) + f" ({zone})" * is_full
-    own, following = _zone_info(schedule.zone), next_after(schedule, now)
-    then = "" if following is None else f", next {_moment(following.astimezone(own))}"
+    own = _zone_info(schedule.zone)
+    local = (next_after(schedule, now) or now).astimezone(own)
+    then = f", next {_moment(local)}"
     if schedule.cron is not None:
         return f"{_cron_words(schedule.cron)}{then * is_full} ({own.key})"
     every_s = schedule.every_s or 60
-    if following is None:
-        return _every(every_s)
-    local = following.astimezone(own)
-    if every_s % 86400:
-        is_today = local.date() == now.astimezone(own).date()
-        return f"{_every(every_s)}{f', next at {local:%H:%M}' if is_today else then} ({own.key})"
+    if every_s % 86400 and local.date() == now.astimezone(own).date():
+        then = f", next at {local:%H:%M}"
     weekday = f" on {local:%A}" if every_s % 604800 == 0 else ""
-    return f"{_every(every_s)}{weekday} at {local:%H:%M}{then} ({own.key})"
+    clock = "" if every_s % 86400 else f"{weekday} at {local:%H:%M}"
+    return f"{_every(every_s)}{clock}{then} ({own.key})"
 
 
 def exact(schedule: Schedule, zone: str) -> str:
