@@ -227,11 +227,6 @@ def _ordinal(text: str) -> int:
     return int(words()["ordinals"].get(text) or re.sub(r"\D", "", text))
 
 
-def _ordinals(text: str) -> tuple[int, ...]:
-    """The numbers of ``1st and 15th``."""
-    return tuple(_ordinal(found[0]) for found in pattern("ordinal").finditer(text))
-
-
 Step = Callable[[Phrase, When, date], bool]
 """Takes words and notes what they say; False where they do not fit, whatever it took or noted by then."""
 
@@ -409,23 +404,12 @@ def _repeat(phrase: Phrase, when: When, today: date) -> bool:
     if when.has_day:
         return False
     phrase.take("on")
-    start = phrase.at
-    if group := phrase.look_up("weekday_groups"):
-        when.weekdays = tuple(group)
-    elif _PLURALS.fullmatch(phrase.peek()):
-        when.weekdays = phrase.weekdays()
-    elif word := phrase.take(*words()["repeated"]):
-        when.span = Span(*words()["repeated"][word])
-        when.part = "night" if word == "nightly" else when.part
-    elif phrase.take("every", "each"):
-        when.is_repeated = True
-        return _every(phrase, when)
-    else:
-        phrase.at = start
-        if not _nth(phrase, when):
-            return False
     when.is_repeated = True
-    return True
+    if words_behind_every := phrase.look_up("repeated") or phrase.look_up("weekday_groups"):
+        return _every(Phrase(words_behind_every.split()), when)
+    if _PLURALS.fullmatch(phrase.peek()) or phrase.take("every", "each"):
+        return _every(phrase, when)
+    return _nth(phrase, when)
 
 
 def _every(phrase: Phrase, when: When) -> bool:
@@ -453,30 +437,21 @@ def _nth(phrase: Phrase, when: When, *, is_every: bool = False) -> bool:
     """``first monday of every month``, ``1st and 15th of the month``, ``last day of each month``; behind "every"
     (`is_every`) also ``3rd`` and ``last friday``."""
     start = phrase.at
-    found = phrase.read("nth")
-    note = _note_nth_weekday if found and found["weekday"] else _note_nth_days
-    if found is None or not note(when, found, is_every):
-        phrase.at = start
-    return phrase.at > start
-
-
-def _note_nth_weekday(when: When, found: re.Match[str], is_every: bool) -> bool:
-    nth, *others = _ordinals(found["days"])
-    is_monthly = bool(found["ending"] if is_every else found["each"])
-    if others or nth > 5 or not (is_monthly or (is_every and nth != 2)):
+    if (found := phrase.read("nth")) is None:
         return False
-    when.weekdays, when.nth = (words()["weekdays"][found["weekday"]],), nth
-    return True
-
-
-def _note_nth_days(when: When, found: re.Match[str], is_every: bool) -> bool:
-    days = _ordinals(found["days"])
     is_monthly = bool(found["ending"] if is_every else found["each"])
-    is_sure = is_monthly or (is_every and found["days"][0].isdigit() and not found[0].endswith("day"))
-    if max(days) > 31 or not (is_sure or (found["ending"] and len(days) > 1)):
-        return False
-    when.month_days, when.is_certain = days, when.is_certain and is_sure
-    return True
+    if found["weekday"]:
+        when.weekdays, when.nth = (words()["weekdays"][found["weekday"]],), _ordinal(found["nth"])
+        # "Every second monday" is every other one.
+        is_read = is_monthly or (is_every and when.nth != 2)
+    else:
+        when.month_days = tuple(_ordinal(day[0]) for day in pattern("ordinal").finditer(found["days"]))
+        is_sure = is_monthly or (is_every and found["days"][0].isdigit() and not found[0].endswith("day"))
+        when.is_certain = when.is_certain and is_sure
+        is_read = is_sure or (bool(found["ending"]) and len(when.month_days) > 1)
+    if not is_read:
+        phrase.at, when.weekdays, when.nth, when.month_days = start, (), None, ()
+    return is_read
 
 
 def _detail(phrase: Phrase, when: When, today: date) -> bool:
