@@ -57,7 +57,7 @@ from gateway.owner_notices import OwnerNotices
 from gateway.router import Router
 from gateway.scheduler import Scheduler
 from gateway.services import LOCK, Services, chosen, client
-from gateway.supervisor import CONNECTED, CONNECTING, Supervisor
+from gateway.supervisor import Supervisor
 
 DRAIN_S = 5.0
 """How long after a stop signal, or after the last answer since, the others have to be finished."""
@@ -137,9 +137,10 @@ class _Process:
             if self._memory.externals:
                 self._opened[MEMORY] = lambda address, reply_to: ProviderReply(self._memory)
                 self._delivery.on_memory_given_up = self._memory.given_up
-            intake = [tasks.create_task(self._listen(adapter)) for adapter in self._adapters.values()]
+            intake = {name: tasks.create_task(self._supervisor.run(one)) for name, one in self._adapters.items()}
+            tasks.create_task(self._stop_after([intake[name] for name in intake if name != self._scheduler.platform]))
             await self._stop.wait()
-            for task in intake:
+            for task in intake.values():
                 task.cancel()
             await self._router.drain(DRAIN_S)
             _tell(texts.unfinished(self._router.unanswered))
@@ -165,19 +166,10 @@ class _Process:
         if count:
             _tell(texts.FINISHING.format(answers=texts.counted(count, "answer"), patience_s=DRAIN_S))
 
-    async def _listen(self, adapter: Adapter) -> None:
-        try:
-            await self._supervisor.run(adapter)
-        except ConfigError:
-            if not any(
-                state in (CONNECTING, CONNECTED) or state.startswith("out of reach")
-                for platform, state in self._supervisor.states.items()
-                if platform != self._scheduler.platform
-            ):
-                self._stop.set()
-        else:
-            if set(self._adapters) == {Terminal.platform, self._scheduler.platform}:
-                self._stop.set()
+    async def _stop_after(self, listening: Sequence[asyncio.Task[None]]) -> None:
+        """Once every platform has refused us or has ended, nobody can say anything any more."""
+        await asyncio.wait(listening)
+        self._stop.set()
 
     async def _on_open(self, adapter: Adapter) -> None:
         if adapter.platform not in self._opened:

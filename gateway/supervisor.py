@@ -102,8 +102,7 @@ class Supervisor:
             platform.is_told = is_dead
 
     async def run(self, adapter: Adapter) -> None:
-        """Until cancelled, or until `listen` returns at the end of input. Raises ConfigError when the platform refuses
-        us."""
+        """Until cancelled, until `listen` returns at the end of input, or until the platform refuses us."""
         platform = self._platforms[adapter.platform] = _Platform(adapter)
         rest_s = self._shortest_rest_s
         is_open = is_taken_up = False
@@ -125,7 +124,7 @@ class Supervisor:
             except ConfigError as error:
                 platform.state = f"given up: {error}"
                 self._log.error("a platform was given up", platform=adapter.platform, reason=str(error))
-                raise
+                return
             except StoreError as error:
                 self._log.error("what a platform brings cannot be stored", platform=adapter.platform, error=str(error))
                 platform.state = f"out of reach ({error}), trying again"

@@ -103,10 +103,9 @@ async def test_a_platform_that_cannot_be_taken_up_is_not_called_connected() -> N
 
 
 async def test_a_refused_token_is_given_up() -> None:
-    platform = Fragile([ConfigError("telegram: the token is refused")])
-    with pytest.raises(ConfigError, match="refused"):
-        await life(platform)
-    assert platform.steps == ["open"]
+    steps, supervisor = await life(Fragile([ConfigError("telegram: the token is refused")]))
+    assert steps == ["open"]
+    assert supervisor.states == {"telegram": "given up: telegram: the token is refused"}
 
 
 async def test_a_mistake_becomes_a_failed_delivery_and_in_the_end_a_hopeless_one() -> None:
