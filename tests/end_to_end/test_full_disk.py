@@ -16,7 +16,8 @@ import pytest
 
 from tests.end_to_end.test_bad_disk import _has_mounts
 from tests.fixtures.bot_api import BotApi
-from tests.fixtures.live_system import ROOT, LiveSystem
+from tests.fixtures.forked import ROOT
+from tests.fixtures.live_system import LiveSystem
 
 pytestmark = pytest.mark.slow
 

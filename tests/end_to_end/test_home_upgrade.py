@@ -11,8 +11,8 @@ import hashlib
 import json
 import os
 import shutil
+import signal
 import sqlite3
-import subprocess
 import sys
 import tarfile
 import time
@@ -24,11 +24,11 @@ from typing import Any
 import pytest
 
 from tests.fixtures.bot_api import BotApi
-from tests.fixtures.command_line import good
+from tests.fixtures.command_line import good, mneme
+from tests.fixtures.forked import ROOT, ForkedProcess
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).resolve().parents[2]
 HOMES = ROOT / "tests" / "fixtures" / "homes"
 EXPECTED = json.loads((HOMES / "home_6540fd2.json").read_text(encoding="utf-8"))
 COMMAND = (sys.executable, "-m", "gateway.cli.main")
@@ -255,12 +255,10 @@ async def test_the_gateway_goes_on_where_the_earlier_version_was_killed(old: Pat
     assert rows(old, waiting) == [("discord",)]
 
 
-def rebuilt(home: Path) -> str:
-    """What is said when the text indexes are made anew; whether a memory service can be had is another matter."""
-    done = subprocess.run(
-        [*COMMAND, *REBUILD], cwd=ROOT, env=environment(home), capture_output=True, encoding="utf-8", timeout=60
-    )
-    return done.stdout
+def rebuilding(home: Path) -> ForkedProcess:
+    """A process that makes the text indexes anew."""
+    with Path(os.devnull).open("r+b") as nowhere:
+        return ForkedProcess(REBUILD, environment(home), ROOT, [nowhere.fileno()] * 3)
 
 
 @pytest.mark.timeout(300)
@@ -268,7 +266,7 @@ def test_a_kill_at_any_point_of_the_upgrade_loses_nothing(old: Path, tmp_path: P
     whole = tmp_path / "whole"
     shutil.copytree(old, whole)
     begun_at = time.monotonic()
-    assert "agrees with the messages" in rebuilt(whole)
+    rebuilding(whole).wait()
     whole_s = time.monotonic() - begun_at
     killed = 0
     for number in range(KILLS):
@@ -276,14 +274,13 @@ def test_a_kill_at_any_point_of_the_upgrade_loses_nothing(old: Path, tmp_path: P
         shutil.copytree(old, home)
         # Two kills one after the other: the second process finds what the first has left.
         for share in (0.3 + 0.7 * number / KILLS, 0.5 + 0.5 * number / KILLS):
-            process = subprocess.Popen([*COMMAND, *REBUILD], cwd=ROOT, env=environment(home), stdout=subprocess.DEVNULL)
-            try:
-                process.wait(share * whole_s)
-            except subprocess.TimeoutExpired:
-                process.kill()
+            process = rebuilding(home)
+            if process.wait(share * whole_s) is None:
+                process.send_signal(signal.SIGKILL)
                 process.wait()
                 killed += 1
-        assert "agrees with the messages" in rebuilt(home)
+        # Whether a memory service can be had is another matter.
+        assert "agrees with the messages" in mneme(home, *REBUILD).stdout
         # A repair drops what was set aside.
         assert_rows_kept(home, without="raw_updates")
         best = found(home, [case["query"] for case in EXPECTED["recall"]])

@@ -18,7 +18,7 @@ def noting(text: str) -> str:
 @pytest.mark.slow
 async def test_the_same_conversation_on_three_platforms_at_once_and_after_a_kill(home: Path) -> None:
     async with LiveSystem.open(home) as live:
-        await live.start()
+        await live.start(is_fresh=True)
         telegram, discord = live.telegram, live.discord
         said = {
             "telegram": "the ferry leaves at nine",
