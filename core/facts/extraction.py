@@ -2,7 +2,7 @@
 the rules read.
 
 What nobody has typed is dropped, or waits for a yes where the model can quote what it means. Of an answer each item
-that can be read is kept; the messages of which nothing can be read are read by the rules.
+that can be read is kept; for the rest it is asked once more, and then the rules read.
 """
 
 from __future__ import annotations
@@ -144,11 +144,9 @@ class Extraction:
         said = [row for row in said if len(set(terms_of(own_words(row.text)))) > 1]
         if not said:
             return []
-        completion = await self._model.complete(self._request(said), lambda _: None, lambda _: None)
-        told, is_whole = _read(completion.text)
+        told, is_whole = await self._asked(self._model, said)
         found = self._looked_up(told, said)
         if not is_whole:
-            self._log.info("a part of an answer cannot be read", read=len(told))
             named = {one.message for one in told}
             found += self._by_rules([row for number, row in enumerate(said, 1) if number not in named])
         return found
@@ -159,6 +157,19 @@ class Extraction:
             for row in said
             for claim in claims(typed_part(row.text), row.created_at, self._zone)
         ]
+
+    async def _asked(self, model: Model, said: Sequence[Message]) -> tuple[list[_Item], bool]:
+        """Every readable item, of two answers where the first is broken; whether all of the last was readable."""
+        told: list[_Item] = []
+        is_whole = False
+        for _ in range(2):
+            completion = await model.complete(self._request(said), lambda _: None, lambda _: None)
+            found, is_whole = _read(completion.text)
+            told += [one for one in found if one not in told]
+            if is_whole:
+                break
+            self._log.info("a part of an answer cannot be read", read=len(found))
+        return told, is_whole
 
     def _looked_up(self, told: Sequence[_Item], said: Sequence[Message]) -> list[Candidate]:
         evidence = Evidence(said)

@@ -64,21 +64,29 @@ async def test_a_list_in_a_code_block_is_read_too() -> None:
      [{**MOVED, "content": "x" * 401}], [{**MOVED, "content": "!"}], [{**MOVED, "since": "in May"}],
      "[" * 5000],
 )  # fmt: skip
-async def test_where_an_answer_cannot_be_read_the_rules_read(answer: object) -> None:
+async def test_what_cannot_be_read_is_asked_once_more_and_then_read_by_rules(answer: object) -> None:
     given = answer if isinstance(answer, str) else json.dumps(answer)
-    model = ScriptedModel(says(given))
+    model = ScriptedModel(says(given), says(given))
     found = await Extraction(model, "helper", ZONE).candidates(
         turn("I moved to Porto in May", "The weather is fine today")
     )
     assert [(one.source.id, one.claim.value, one.origin) for one in found] == [(1, "porto", "rule")]
+    assert len(model.requests) == 2
 
 
-async def test_each_item_that_can_be_read_is_kept_and_the_rest_is_read_by_rules() -> None:
+async def test_each_item_that_can_be_read_is_kept_and_the_rest_is_read_once_more() -> None:
+    tea = {"message": 2, "content": "I like green tea", "kind": "identity"}
     half = json.dumps([MOVED, {"message": 2, "kind": "secret"}])
     rows = turn("I moved to Porto in May", "I like green tea, mostly", "I work at Siemens now")
-    for answer in (half, json.dumps([MOVED])[:-1] + ', {"mess'):
-        found = await Extraction(ScriptedModel(says(answer)), "helper", ZONE).candidates(rows)
-        assert [(one.source.id, one.origin) for one in found] == [(1, "model"), (3, "rule")]
+    model = ScriptedModel(says(half), says(json.dumps([MOVED, tea])))
+    found = await Extraction(model, "helper", ZONE).candidates(rows)
+    assert [(one.source.id, one.claim.content, one.origin) for one in found] == [
+        (1, "I moved to Porto in May", "model"),
+        (2, "I like green tea", "model"),
+    ]
+    model = ScriptedModel(says(half), says(json.dumps([MOVED])[:-1] + ', {"mess'))
+    found = await Extraction(model, "helper", ZONE).candidates(rows)
+    assert [(one.source.id, one.origin) for one in found] == [(1, "model"), (3, "rule")]
 
 
 async def test_an_empty_list_is_an_answer() -> None:
