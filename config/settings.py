@@ -237,8 +237,6 @@ class Settings(_Section):
     discord_gateway_url: SocketAddress = None
     variables: Mapping[str, SecretStr] = Field(default={}, repr=False)
     """Of the environment, what the options of memory providers name."""
-    advice: str = ""
-    """What to change in mneme.toml, which works as it is."""
 
     @classmethod
     def load(cls, environ: Mapping[str, str] | None = None) -> Settings:
@@ -246,20 +244,18 @@ class Settings(_Section):
         SettingsError that names every problem."""
         variables = os.environ if environ is None else environ
         given = {field: variables.get(name, "").strip() for field, name in ENVIRONMENT.items()}
-        home, problems = _home(given.pop("home") or "~/.mneme")
+        home = _home(given.pop("home") or "~/.mneme")
         file = home / "mneme.toml"
-        options, wrong = _options(file)
+        options, problems = _options(file)
         for field, value in given.items():
             if value:
                 options[field] = SecretStr(value) if field in SECRETS else value
         options["variables"] = {name: SecretStr(variables[name]) for name in _named(options) if variables.get(name)}
-        problems += wrong
         problems += _missing(options)
         try:
             settings = cls(**options, home=home)
         except ValidationError as error:
-            found = error.errors(include_url=False, include_context=True)
-            problems += [_problem(detail) for detail in found]
+            problems += map(_problem, error.errors(include_url=False))
             raise SettingsError(problems, file) from None
         if problems:
             raise SettingsError(problems, file)
@@ -276,38 +272,32 @@ class Settings(_Section):
         return tuple(secret.get_secret_value() for secret in held if secret is not None)
 
 
-def _home(name: str) -> tuple[Path, list[str]]:
+def _home(name: str) -> Path:
+    """The folder, made where it is missing. Other users' rights to it are taken away, unless it is more than Mneme's:
+    the user's own folder, or /tmp."""
     home = Path(name)
     try:
         home = home.expanduser().absolute()
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        return home, [f"MNEME_HOME: the folder {home} cannot be made ({error.strerror}); name another one"]
-    except RuntimeError:
-        return home.absolute(), [f"MNEME_HOME: there is no user as in {name}; name another folder"]
-    _close(home)
-    return home, []
-
-
-def _close(home: Path) -> None:
-    """Takes other users' rights to the home away, unless it is more than Mneme's: the user's own folder, or /tmp."""
+    except (OSError, RuntimeError) as error:
+        problem = f"MNEME_HOME: the folder {home} cannot be made ({error}); name another one"
+        raise SettingsError([problem], home / "mneme.toml") from error
     with contextlib.suppress(OSError, RuntimeError):
         found = home.stat()
         is_shared = home.resolve() in (Path.home(), *Path.home().parents) or bool(found.st_mode & stat.S_ISVTX)
         if found.st_uid == os.geteuid() and found.st_mode & 0o077 and not is_shared:
             home.chmod(0o700)
+    return home
 
 
 def _options(file: Path) -> tuple[dict[str, Any], list[str]]:
     """default.toml with mneme.toml laid over it, and the problems of the latter."""
     options, problems = tomllib.loads(DEFAULTS.read_text(encoding="utf-8")), []
-    advice = ""
     try:
         if file.exists():
             own = tomllib.loads(file.read_text(encoding="utf-8"))
             if isinstance(model := own.get("model"), dict) and "cheap" in model:
-                model.setdefault("helper", model.pop("cheap"))
-                advice = "model.cheap is now called model.helper; rename it in mneme.toml."
+                model.setdefault("helper", model.pop("cheap"))  # As earlier versions called it.
             own.pop("curator", None)  # What earlier versions did while nobody was there.
             if isinstance(memory := own.get("memory"), dict):
                 memory.pop("nudge_after", None)  # They reminded the model of its notes.
@@ -321,7 +311,7 @@ def _options(file: Path) -> tuple[dict[str, Any], list[str]]:
     for field, variable in ENVIRONMENT.items():
         if options.pop(field, None) is not None:
             problems.append(f"{field}: is no option; set the environment variable {variable} instead")
-    return {**options, "advice": advice}, problems
+    return options, problems
 
 
 def _lay_over(options: dict[str, Any], own: Mapping[str, Any]) -> None:
