@@ -231,7 +231,7 @@ async def build_router(
     facts = FactCommands(services)
     groups: list[CommandGroup] = [
         SessionCommands(services, sessions),
-        RecallCommands(services.recall, recall, zone),
+        RecallCommands(services.recall, recall, services.zone),
         facts,
         MemoryCommands(services, facts),
         ForgetCommands(services),

@@ -9,7 +9,6 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
-from zoneinfo import ZoneInfo
 
 from adapters.discord.adapter import check_discord
 from adapters.telegram.adapter import check_telegram
@@ -134,9 +133,10 @@ async def _store(settings: Settings) -> AsyncIterator[CheckResult]:
                 "Build it anew: mneme check --repair.",
                 "It agrees with the facts.",
             )
-            zone = ZoneInfo(settings.general.zone)
             if letters := await services.inbox.dead_letters():
-                listed = [f"{texts.moment(one.failed_at, zone)} {one.platform}: {one.error}" for one in letters]
+                listed = [
+                    f"{texts.moment(one.failed_at, services.zone)} {one.platform}: {one.error}" for one in letters
+                ]
                 yield _result("set aside", ["; ".join(listed)], texts.DEAD_LETTERS, "")
     except StoreError as error:
         text, is_known, _ = str(error).partition(" Run `mneme check`")

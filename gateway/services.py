@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
 
 from filelock import FileLock, Timeout
 
@@ -61,6 +62,7 @@ class Services:
         registry = IncognitoRegistry()
         limits = {"memory": settings.memory.memory_chars, "user": settings.memory.user_chars}
         self.settings = settings
+        self.zone = ZoneInfo(zone)
         self.clock = clock
         self.database = database
         self.conversations = Conversations(database, clock, registry)

@@ -34,7 +34,6 @@ from gateway.cli.runtime import (
     show,
     tell,
     visit,
-    zone_of,
 )
 from gateway.commands.registry import CommandContext
 from gateway.commands.sessions import find_sessions, list_sessions
@@ -108,7 +107,7 @@ def recall(  # noqa: PLR0913  The options are read off the signature.
         for key, value in (("before", before), ("after", after)):
             if value is None:
                 continue
-            timed = within_time(asked, key, value, services.clock.now(), zone_of(services))
+            timed = within_time(asked, key, value, services.clock.now(), services.zone)
             if timed is None:
                 raise typer.BadParameter("write a time like 2026-05-01, May or last week", param_hint=f"--{key}")
             asked = timed
@@ -122,7 +121,7 @@ def recall(  # noqa: PLR0913  The options are read off the signature.
         if as_json:
             say_json(to_json(results))
             return
-        show(to_markdown(results, zone_of(services), is_wide=True))
+        show(to_markdown(results, services.zone, is_wide=True))
         for hit in results.messages:
             tell(f"{hit.message_id} {hit.snippet.replace(OPEN, '').replace(CLOSE, '')}")
 
@@ -182,7 +181,7 @@ def sessions(words: Words = None, limit: Limit = 20, scope: InScope = None, as_j
 
 def _show(session_id: int, scope: str | None, as_json: bool) -> None:
     async def work(services: Services) -> None:
-        scopes, zone = await seen(services, scope), zone_of(services)
+        scopes, zone = await seen(services, scope), services.zone
         session = await services.conversations.find(session_id, scopes)
         if session is None:
             fail(f"There is no session {session_id}.")

@@ -18,7 +18,7 @@ from core.store.archive import ImportReport
 from core.store.notes import Author, Operation
 from core.types import Scope
 from gateway import texts
-from gateway.cli.runtime import AsJson, InScope, fail, say, say_json, scope_of, visit, zone_of
+from gateway.cli.runtime import AsJson, InScope, fail, say, say_json, scope_of, visit
 from gateway.services import Services
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def import_file(
     async def work(services: Services) -> None:
         choices = Choices(
             scope=scope_of(scope),
-            zone=zone_of(services),
+            zone=services.zone,
             assistants=frozenset(assistant or ()),
             own=frozenset(me or ()),
         )

@@ -39,7 +39,6 @@ from gateway.cli.runtime import (
     say_json,
     tell,
     visit,
-    zone_of,
 )
 from gateway.services import Services, chosen, is_running
 
@@ -197,7 +196,7 @@ def _sync(
             fail(wrong.get(name) or f"The memory {name} is not on; `mneme memory setup {name}` sets it up.")
         begins = datetime.fromtimestamp(0, UTC)
         if since is not None:
-            period = read_period(since, services.clock.now(), zone_of(services))
+            period = read_period(since, services.clock.now(), services.zone)
             if period is None:
                 raise typer.BadParameter("write a time like 2026-05-01, May or last week", param_hint="--since")
             begins = period[0]

@@ -15,7 +15,6 @@ import uuid
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
-from zoneinfo import ZoneInfo
 
 import typer
 from typer.core import TyperGroup
@@ -236,7 +235,3 @@ def tell(text: str) -> None:
 
 def say_json(value: object) -> None:
     typer.echo(json.dumps(value, ensure_ascii=False, default=str))
-
-
-def zone_of(services: Services) -> ZoneInfo:
-    return ZoneInfo(services.settings.general.zone)

@@ -6,7 +6,6 @@ import re
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
-from zoneinfo import ZoneInfo
 
 from core.errors import Refused
 from core.guard.guard import cleaned, suspicion
@@ -63,7 +62,7 @@ class MemoryCommands:
     def __init__(self, services: Services, facts: FactCommands) -> None:
         self._notebook = services.notebook
         self._facts = facts
-        self._zone = ZoneInfo(services.settings.general.zone)
+        self._zone = services.zone
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
         action, text = _action(command)

@@ -9,7 +9,6 @@ import json
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import asdict
 from datetime import tzinfo
-from zoneinfo import ZoneInfo
 
 from core.errors import Refused
 from core.markup.markdown import escape
@@ -33,7 +32,7 @@ class ForgetCommands:
 
     def __init__(self, services: Services) -> None:
         self._forgetting = services.forgetting
-        self._zone = ZoneInfo(services.settings.general.zone)
+        self._zone = services.zone
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
         request = context.erasure_request

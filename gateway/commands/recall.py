@@ -6,7 +6,7 @@ The query language is in `core/search/query.py`, how results look in `core/searc
 from __future__ import annotations
 
 import re
-from zoneinfo import ZoneInfo
+from datetime import tzinfo
 
 from core.search.query import next_page
 from core.search.recall import HistorySearch
@@ -28,10 +28,10 @@ _SWITCHES = re.compile(rf"^\s*{_SWITCH}(?=\s|$)|(?<!\S){_SWITCH}\s*$", re.IGNORE
 class RecallCommands:
     specs = announced("recall")
 
-    def __init__(self, recall: HistorySearch, expanded: HistorySearch, zone: str) -> None:
+    def __init__(self, recall: HistorySearch, expanded: HistorySearch, zone: tzinfo) -> None:
         self._recall = recall
         self._expanded = expanded
-        self._zone = ZoneInfo(zone)
+        self._zone = zone
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
         switches, text = _parted(command.arguments)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import tzinfo
 from typing import TYPE_CHECKING
-from zoneinfo import ZoneInfo
 
 from core.errors import Refused
 from core.markup.markdown import escape
@@ -108,8 +107,7 @@ async def list_sessions(services: Services, context: CommandContext, text: str, 
     if not sessions:
         about = f" with “{text[:60]}”" if text else ""
         return Answer(text=texts.NO_SESSIONS.format(about=about))
-    zone = ZoneInfo(services.settings.general.zone)
-    lines = [f"- **{session.id}** {_line(session, context, zone)}" for session in sessions]
+    lines = [f"- **{session.id}** {_line(session, context, services.zone)}" for session in sessions]
     others = [session for session in sessions if session.id != context.session.id][:RESUMABLE]
     if others and not context.is_shell:
         lines += ["", f"`/sessions {others[0].id}` goes on with number {others[0].id}."]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING
-from zoneinfo import ZoneInfo
 
 from core.agent.offline import MODEL as OFFLINE
 from core.errors import Refused
@@ -86,7 +85,7 @@ class UsageCommands:
         self._usage_log = services.usage_log
         self._conversations = services.conversations
         self._clock = services.clock
-        self._zone = ZoneInfo(services.settings.general.zone)
+        self._zone = services.zone
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
         match command.arguments.lower().split():
