@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from pathlib import Path
 from typing import Any
-
-import tomlkit
-from tomlkit.exceptions import TOMLKitError
 
 _MARK = ".half"
 Value = str | int | float | bool
@@ -44,27 +41,25 @@ def leftovers(path: Path) -> Iterator[Path]:
 def keep_options(file: Path, table: Sequence[str], options: Mapping[str, Value]) -> None:
     """Sets `options` in the table of this dotted name; all else stays. Raises ValueError, with what to write by hand,
     where a part of the name is no table; OSError."""
+    # It takes longer to load than most commands take, and few set an option.
+    import tomlkit
+
+    def with_options(document: tomlkit.TOMLDocument) -> str:
+        place: Any = document
+        for number, name in enumerate(table, 1):
+            inner = place.setdefault(name, tomlkit.table(is_super_table=number < len(table)))
+            if not isinstance(inner, MutableMapping):
+                raise TypeError(f"{name} is no table")
+            place = inner
+        place.update(options)
+        return tomlkit.dumps(document)
+
     file = file.resolve()
     try:
-        document = tomlkit.parse(file.read_text(encoding="utf-8-sig") if file.exists() else "")
-        _set(document, table, options)
-    except (TOMLKitError, TypeError) as error:
-        alone = tomlkit.document()
-        _set(alone, table, options)
+        text = with_options(tomlkit.parse(file.read_text(encoding="utf-8-sig") if file.exists() else ""))
+    except (tomlkit.exceptions.TOMLKitError, TypeError) as error:
         raise ValueError(
             f"{file.name} is laid out in a way that I do not want to touch. Write this into it yourself:\n"
-            + tomlkit.dumps(alone).strip()
+            + with_options(tomlkit.document()).strip()
         ) from error
-    replace_file(file, tomlkit.dumps(document).encode())
-
-
-def _set(document: tomlkit.TOMLDocument, table: Sequence[str], options: Mapping[str, Value]) -> None:
-    place: Any = document
-    for number, name in enumerate(table, 1):
-        if name not in place:
-            place[name] = tomlkit.table(is_super_table=number < len(table))
-        inner = place[name]
-        if not isinstance(inner, tomlkit.items.AbstractTable | tomlkit.container.OutOfOrderTableProxy):
-            raise TypeError(f"{name} is no table")
-        place = inner
-    place.update(options)
+    replace_file(file, text.encode())

@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
-from filelock import FileLock, Timeout
-
 from config.settings import Settings
 from core.errors import ConfigError
 from core.memory.plugins import Plugins
@@ -122,6 +120,8 @@ def is_running(home: Path) -> bool:
     """Whether a gateway or a chat uses this home now."""
     if not (home / LOCK).exists():
         return False
+    from filelock import FileLock, Timeout
+
     try:
         with FileLock(home / LOCK).acquire(timeout=0):
             return False
