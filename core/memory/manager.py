@@ -36,10 +36,8 @@ from core.types import Json, Message, Scope, Session, Tool, ToolContext
 
 T = TypeVar("T")
 
-SETTLE_S = 60.0
-"""Limit of the work after an answer."""
-CATCH_UP_S = 600.0
-"""Limit of the work that waited, which may be that of some days."""
+WORK_S = 600.0
+"""Limit of the work of built-in ones beside the turns, which may be that of some days."""
 OWN_BLOCK_TIMEOUTS = 5
 """A built-in block may take so many times longer: a whole session without its notes is worse than to wait."""
 FAILURES = 3
@@ -107,7 +105,7 @@ class MemoryManager:
 
     async def tend(self) -> bool:
         """As a chore of the maintenance."""
-        await self._ask(self._own, "catch_up", timeout_s=CATCH_UP_S)
+        await self._ask(self._own, "catch_up", timeout_s=WORK_S)
         return False
 
     async def system_prompt_block(self, context: ToolContext) -> str:
@@ -140,14 +138,14 @@ class MemoryManager:
         await self._tell(lambda queue: queue.tell(session.id))
         if own := turns([row for row in rows if row.session_id == session.id]):
             key = f"turn:{session.id}:{own[-1][0].id}"
-            await self._ask(self._own, "sync_turn", session, own[-1], key, timeout_s=SETTLE_S)
+            await self._ask(self._own, "sync_turn", session, own[-1], key, timeout_s=WORK_S)
 
     async def on_session_end(self, session: Session, messages: Sequence[Message]) -> None:
         if session.is_remembered:
             own = [row for row in messages if row.session_id == session.id]
             await self._tell(lambda queue: queue.tell(session.id))
             # A new session does not wait for this.
-            self._spawn(self._ask(self._own, "on_session_end", session, own, timeout_s=SETTLE_S))
+            self._spawn(self._ask(self._own, "on_session_end", session, own, timeout_s=WORK_S))
 
     async def on_session_switch(self, new_id: int, parent_id: int | None, reason: str) -> None:
         await self._tell(lambda queue: queue.tell_switch(new_id, parent_id, reason))

@@ -71,18 +71,17 @@ class OptionForm:
 
     def filled(self, table: Mapping[str, Any], variables: Mapping[str, str]) -> Any:
         """Options from a table of mneme.toml, secrets from `variables`. Raises ConfigError with all that is wrong."""
-        wrong = [f"{name} is not one of its options" for name in table if name not in self.fields]
-        wrong += [f"{name} is missing" for name in self.required if name not in table]
+        wrong = [f"{name} is missing" for name in self.required if name not in table]
         values: dict[str, Any] = {}
-        for name in (name for name in self.fields if name in table):
+        for name, given in table.items():
             try:
-                value = self.read(name, table[name])
+                values[name] = self.read(name, given)
+                if self._kinds[name] is Secret:
+                    values[name] = Secret(variables[values[name]])
             except ConfigError as error:
                 wrong.append(str(error).rstrip("."))
-                continue
-            if self._kinds[name] is Secret and value not in variables:
-                wrong.append(f"{name}: the environment variable {value} is not set")
-            values[name] = Secret(variables.get(str(value), "")) if self._kinds[name] is Secret else value
+            except KeyError:
+                wrong.append(f"{name}: the environment variable {values[name]} is not set")
         if wrong:
             raise ConfigError("; ".join(wrong))
         return None if self._options is None else self._options(**values)

@@ -60,8 +60,8 @@ def test_all_that_is_wrong_is_said_at_once() -> None:
     with pytest.raises(ConfigError) as caught:
         OptionForm(Options).filled({"key": "K_1", "depth": "three", "colour": 1}, {})
     assert str(caught.value) == (
-        "colour is not one of its options; url is missing; key: the environment variable K_1 is not set; "
-        "depth should be a whole number"
+        "url is missing; key: the environment variable K_1 is not set; depth should be a whole number; "
+        "There is no option colour; there are url, key, depth, share, is_brief"
     )
 
 

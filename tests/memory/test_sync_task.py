@@ -43,6 +43,15 @@ def test_a_key_says_everything_and_is_read_back() -> None:
     assert SyncTask.parse(task.key) == task
 
 
+async def test_a_turn_that_an_earlier_version_queued_is_told(database: Database, queue: SyncQueue) -> None:
+    session, first, second, *_ = await StoredHistory(database).session(["a hat", "yes", "a coat", "no"])
+    for turn in (f"{first}", f"{first}-{second}", f"{first}-{second}.3f09"):
+        task = SyncTask.parse(f"memory:jotter:{session}:{turn}:sync_turn")
+        assert task is not None
+        _, told, key = await arguments(queue, task)
+        assert ([row.id for row in told], key) == ([first, second], task.key)
+
+
 @pytest.mark.parametrize("key", ["", "turn:telegram:1:message:2", "memory:a:1:2:prefetch", "memory:a:1:2"])
 def test_what_is_no_task(key: str) -> None:
     assert SyncTask.parse(key) is None
