@@ -20,6 +20,7 @@ from tests.bench.shape import FLOORS, measure
 ROOT = Path(__file__).resolve().parent.parent
 LINES, FILES, LINES_A_MODULE = 28_800, 185, 700
 COMPLEX_FUNCTIONS, DATA_BYTES = 0, 160_000
+PROVIDER_LINES = 1_170
 
 DOORS: Mapping[str, tuple[str, ...]] = {
     "telegram": ("adapters/telegram/*.py",),
@@ -208,6 +209,8 @@ def test_budgets() -> None:
     assert set(shape.loose) <= {"core/__init__.py", "core/types.py", "core/errors.py", "core/ports.py"}
     assert len(shape.complex) <= COMPLEX_FUNCTIONS, shape.complex
     assert shape.data_bytes <= DATA_BYTES
+    providers = [name for name in shape.modules if PurePosixPath(name).match("core/memory/*.py")]
+    assert sum(shape.modules[name] for name in [*providers, "core/store/sync.py"]) <= PROVIDER_LINES
 
 
 def test_no_file_speaks_of_a_machine() -> None:
