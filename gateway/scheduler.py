@@ -17,9 +17,9 @@ from apscheduler.schedulers.asyncio import AsyncIOScheduler  # type: ignore[impo
 from apscheduler.triggers.date import DateTrigger  # type: ignore[import-untyped]
 from apscheduler.triggers.interval import IntervalTrigger  # type: ignore[import-untyped]
 
+from core.dates.schedule import latest, next_after, spell
 from core.errors import ConfigError, DeliveryError, Refused
 from core.ports import Clock, DeliveryRecord, Reply, Sink
-from core.scheduling.schedule import latest, next_after, spell
 from core.store.epoch import View
 from core.store.jobs import Job, Jobs
 from core.store.mailbox import Outbox, OutboxItem

@@ -35,7 +35,7 @@ DOORS: Mapping[str, tuple[str, ...]] = {
     "ijson": ("core/transfer/formats.py",),
     "numpy": ("core/facts/hrr.py",),
     "apscheduler": ("gateway/scheduler.py",),
-    "cronsim": ("core/scheduling/schedule.py",),
+    "cronsim": ("core/dates/schedule.py",),
     "dateparser": ("core/dates/parsing.py",),
     "markdown_it": ("core/markup/markdown.py",),
     "regex": ("core/markup/split.py",),

@@ -18,7 +18,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
-from core.dates.resolution import PARTS, Clock, Span, When, calendar_day, later
+from core.dates.schedule import PARTS, Clock, Span, When, calendar_day, later
 
 WEEKDAYS = tuple(map(str.lower, calendar.day_name))
 MONTHS = tuple(map(str.lower, calendar.month_name[1:]))

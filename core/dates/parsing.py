@@ -1,4 +1,5 @@
-"""Separates when and what in a typed line: the time stands at the front, at the end, or divided between both.
+"""Separates when and what in a typed line: the time stands at the front, at the end, or divided between both; or in a
+cron line, or behind a bar.
 
 Languages other than English are read by dateparser, at the front or the end, and are never certain.
 """
@@ -8,14 +9,28 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from core.dates.grammar import clean, pattern, words
 from core.dates.grammar import read as read_moment
-from core.dates.resolution import DEFAULT_HOUR, Reading, Schedule, When, existing
+from core.dates.schedule import (
+    DEFAULT_HOUR,
+    EXAMPLES,
+    Reading,
+    Schedule,
+    When,
+    cron_schedule,
+    existing,
+    next_after,
+    zone_info,
+)
+from core.errors import Refused
 
+_LONGEST_CHARS = 10_000
+_FIELD = re.compile(r"[0-9A-Za-z*/,#-]{1,60}")
+_CRONLIKE = re.compile(r"[0-9*/,#L-]{1,60}")
 _FRONT_WORDS = 24
 _END_WORDS = 14
 _MIDDLE_WORDS = 60
@@ -23,6 +38,58 @@ _AFTER_LEAD = ("to", "that", "about", "of", "for")
 
 Taken = tuple[When, list[tuple[int, int]]]
 """What was read, and the ranges of words that said so."""
+
+
+def parse(text: str, now: datetime, zone: str) -> Reading:
+    """The schedule at the start or the end of a line, and the rest of it; ``when | text`` separates the two. `now` is
+    aware, `zone` an IANA name. Raises Refused when there is no time in it, the moment is past, or it never comes."""
+    info = zone_info(zone)
+    line = text.encode("utf-8", "replace").decode("utf-8").replace("\0", "")[:_LONGEST_CHARS].strip()
+    if not line:
+        raise Refused(f"When, and what? {EXAMPLES}")
+    reading = _divided(line, now, info) or _one(line, now, info)
+    if reading is None:
+        raise Refused(f"I cannot see when that should be. {EXAMPLES}")
+    if "|" in reading.text and line.startswith(reading.text):
+        # Somebody parted when and what, and the time was found in the what.
+        reading = replace(reading, is_certain=False)
+    if next_after(reading.schedule, now) is None:
+        raise Refused(f"That never comes. {EXAMPLES}")
+    return reading
+
+
+def _divided(line: str, now: datetime, zone: ZoneInfo) -> Reading | None:
+    """``when | text`` or ``text | when``; None when there is no bar, or it belongs to the text."""
+    front, bar, rest = line.partition("|")
+    other, _, end = line.rpartition("|")
+    for read in (_ruled, _one) if bar else ():
+        for when, text in ((front.strip(), rest.strip()), (end.strip(), other.strip())):
+            reading = read(when, now, zone) if when else None
+            if reading is not None and not reading.text:
+                return Reading(schedule=reading.schedule, text=text, is_certain=reading.is_certain)
+    return None
+
+
+def _one(line: str, now: datetime, zone: ZoneInfo) -> Reading | None:
+    ruled = _ruled(line, now, zone)
+    is_soon = ruled is not None and ruled.schedule.at is not None and ruled.schedule.at - now < timedelta(days=1)
+    if ruled is not None and not (is_soon and re.search(r"\d", ruled.text)):
+        return ruled
+    # Of "ужин 3 мая в 18:00" English rules see the hour and not the day.
+    foreign = read_foreign(line, now, zone)
+    return foreign if foreign and (ruled is None or len(foreign.text) < len(ruled.text)) else ruled
+
+
+def _ruled(line: str, now: datetime, zone: ZoneInfo) -> Reading | None:
+    """A cron line of five fields at the front, or what English rules read."""
+    words = line.split(maxsplit=5)
+    is_cron = all(map(_FIELD.fullmatch, words[:5])) and all(map(_CRONLIKE.fullmatch, words[:3]))
+    if len(words) < 5 or not is_cron:
+        return read(line, now, zone)
+    text = words[5] if len(words) > 5 else ""
+    # A sixth field would be the seconds of another dialect, in front.
+    is_five = not (text and _CRONLIKE.fullmatch(text.split(maxsplit=1)[0]))
+    return Reading(schedule=cron_schedule(words[:5], zone), text=text, is_certain=is_five)
 
 
 def read(line: str, now: datetime, zone: ZoneInfo) -> Reading | None:

@@ -9,7 +9,7 @@ from datetime import date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
 from core.dates.grammar import Phrase
-from core.dates.resolution import calendar_day, existing, later
+from core.dates.schedule import calendar_day, existing, later
 
 Period = tuple[datetime, datetime]
 """From the first moment (UTC) until before the second; while it is read, as clocks show it, naive."""

@@ -1,11 +1,11 @@
-"""Reminders and cron sessions as rows. When a job is due next is calculated in `core.scheduling`."""
+"""Reminders and cron sessions as rows. When a job is due next is calculated in `core.dates.schedule`."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
 
-from core.dates.resolution import Schedule
+from core.dates.schedule import Schedule
 from core.errors import Refused
 from core.store import rows
 from core.store.engine import Connection, Row, Values

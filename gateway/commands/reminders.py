@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import cast
 
-from core.dates.resolution import Reading
+from core.dates.schedule import Reading
 from core.errors import Refused
 from core.markup.markdown import escape
-from core.scheduling.appointments import ACTIONS, Action
 from core.store.jobs import LOCAL
+from core.tools.appointments import ACTIONS, Action
 from core.types import Address, Answer, Command, Scope, ToolContext
 from gateway import texts
 from gateway.commands.registry import CommandContext, Confirmations, announced, number_in

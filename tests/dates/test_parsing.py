@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.dates.resolution import Schedule
+from core.dates.parsing import parse
+from core.dates.schedule import Schedule, describe, exact, next_after
 from core.errors import ConfigError, Refused
-from core.scheduling.schedule import describe, exact, next_after, parse
 
 pytestmark = pytest.mark.slow
 

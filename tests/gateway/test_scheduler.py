@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from core.dates.resolution import Schedule
+from core.dates.schedule import Schedule
 from core.errors import StoreError
 from core.store.jobs import Job, Jobs
 from core.store.mailbox import OutboxItem

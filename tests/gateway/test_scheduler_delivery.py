@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from core.dates.resolution import Schedule
+from core.dates.schedule import Schedule
 from core.errors import DeliveryError
 from core.store.sqlite.database import Database
 from core.types import Account, Address, Answer, Scope

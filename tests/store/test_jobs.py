@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from core.dates.resolution import Schedule
+from core.dates.schedule import Schedule
 from core.errors import Refused
 from core.store.jobs import Job, Jobs
 from core.store.people import People

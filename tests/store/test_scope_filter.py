@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from core.dates.resolution import Schedule
+from core.dates.schedule import Schedule
 from core.store.jobs import Job, Jobs
 from core.store.notes import Author, NoteChange, Notes, Operation, PendingNote
 from core.store.rows import scope_parameter, visible

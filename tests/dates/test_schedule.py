@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.dates.resolution import Schedule
-from core.scheduling.schedule import describe, latest, next_after, parse, spell
+from core.dates.parsing import parse
+from core.dates.schedule import Schedule, describe, latest, next_after, spell
 
 pytestmark = pytest.mark.slow
 

@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Literal, get_args
 
-from core.dates.resolution import Reading
+from core.dates.parsing import parse
+from core.dates.schedule import Reading, describe, exact, next_after
 from core.errors import Refused
 from core.ports import Clock
-from core.scheduling.schedule import describe, exact, next_after, parse
 from core.store.jobs import Job, Jobs
 from core.store.notes import QUESTION, PendingNote
 from core.types import Account, Address, ErasureEpoch, Scope

@@ -1,19 +1,23 @@
-"""Schedules, and how the named parts of a time become one or are refused with a sentence.
+"""Schedules: how the named parts of a time become one or are refused with a sentence, when it is due across clock
+changes, and how it is said in words.
 
 What people leave out is filled in: the next such day, nine o'clock where no hour is given, the afternoon where the
-morning's hour is past. A guess that could be wrong makes it uncertain.
+morning's hour is past. A guess that could be wrong makes it uncertain. Pure: the present is a parameter.
 """
 
 from __future__ import annotations
 
-from calendar import monthrange
-from collections.abc import Iterable
+import calendar
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import NamedTuple
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from core.errors import Refused
+from cronsim import CronSim, CronSimError
+
+from core.errors import ConfigError, Refused
 
 DEFAULT_HOUR = 9
 EXAMPLES = "Write it like 'tomorrow at 9 call Ana', 'in 20 minutes tea' or 'every monday at 8:30 stand-up'."
@@ -22,6 +26,10 @@ PARTS = {"morning": 9, "afternoon": 15, "evening": 19, "night": 20}
 """The hour meant by a part of the day without a clock time."""
 _YEARS_AHEAD = 8
 """How far a day is looked for: 29 February comes within eight years."""
+SHORTEST = timedelta(minutes=1)
+"""Nothing repeats more often."""
+_AT = re.compile(r"At (\d\d:\d\d(?:(?:,| and|, and) \d\d:\d\d)*) (.+)")
+_UNITS = ((604800, "week"), (86400, "day"), (3600, "hour"), (60, "minute"), (1, "second"))
 
 
 class Span(NamedTuple):
@@ -254,7 +262,7 @@ def existing(naive: datetime, zone: tzinfo | None) -> datetime:
 def later(day: date, months: int) -> date:
     """The same day so many months later, or the last of a month that is too short."""
     year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
-    return date(year, month + 1, min(day.day, monthrange(year, month + 1)[1]))
+    return date(year, month + 1, min(day.day, calendar.monthrange(year, month + 1)[1]))
 
 
 def calendar_day(year: int, month: int, day: int) -> date | None:
@@ -275,3 +283,139 @@ def _cron_days(weekdays: tuple[int, ...]) -> str:
 
 def _joined(numbers: Iterable[int]) -> str:
     return ",".join(map(str, sorted(numbers)))
+
+
+def cron_schedule(fields: Sequence[str], zone: ZoneInfo) -> Schedule:
+    """Of five fields; raises Refused for a line that never comes."""
+    cron = " ".join(fields)
+    try:
+        CronSim(cron, datetime(2026, 1, 1))  # noqa: DTZ001
+    except (CronSimError, ValueError) as error:
+        raise Refused(
+            f"'{cron}' is no cron line that ever comes ({error}). Five fields: minute, hour, day of the month, month, "
+            "weekday; for instance '0 9 * * 1-5 stand-up'."
+        ) from error
+    return Schedule(zone=zone.key, cron=cron)
+
+
+def next_after(schedule: Schedule, after: datetime) -> datetime | None:
+    """The first due time strictly behind `after` (aware), in UTC; None when there is none.
+
+    Wall times that a clock change skips come at its end; those that it repeats come once. Schedules with a star in the
+    minute or the hour come at every such minute, as Debian's cron has it. An interval of whole days keeps its wall
+    time, a shorter one is counted in seconds from `start_at`.
+    """
+    zone = zone_info(schedule.zone)
+    try:
+        if schedule.at is not None:
+            return schedule.at.astimezone(UTC) if schedule.at > after else None
+        if schedule.cron is None:
+            return _next_interval(schedule, zone, after)
+        # In an hour that clocks show twice, CronSim begins again with its first showing.
+        due = (moment.astimezone(UTC) for moment in CronSim(schedule.cron, after.astimezone(zone)))
+        return next((moment for moment in due if moment > after), None)
+    except (OverflowError, StopIteration):
+        return None
+
+
+def latest(schedule: Schedule, first: datetime, now: datetime) -> datetime:
+    """The last due time of those from `first` (itself one) until `now`: several that were missed are one run."""
+    due = first
+    # Near the end first: a schedule of every minute may have missed a year.
+    for days in (1 / 24, 1, 32, 367, 367 * 9):
+        found = next_after(schedule, max(now - timedelta(days=days), first))
+        while found is not None and found <= now:
+            due, found = found, next_after(schedule, found)
+        if due > first:
+            break
+    return due
+
+
+def _next_interval(schedule: Schedule, zone: ZoneInfo, after: datetime) -> datetime:
+    every = max(timedelta(seconds=schedule.every_s or 0), SHORTEST)
+    start = (schedule.start_at or datetime(1970, 1, 1, tzinfo=UTC)).astimezone(UTC)
+    if start > after:
+        return start
+    if every % timedelta(days=1):
+        return start + ((after - start) // every + 1) * every
+    first = start.astimezone(zone).replace(tzinfo=None, fold=0)
+    steps = max((after.astimezone(zone).replace(tzinfo=None) - first) // every - 1, 0)
+    while (moment := existing(first + steps * every, zone)) <= after:
+        steps += 1
+    return moment
+
+
+def describe(schedule: Schedule, zone: str, now: datetime, *, is_full: bool = False) -> str:
+    """The schedule in plain words: a moment as the clocks in `zone` show it, what recurs with the zone it follows;
+    `is_full`: always with the zone and the next date."""
+    if schedule.at is not None:
+        local = schedule.at.astimezone(zone_info(zone))
+        return _moment(local, is_exact=abs(schedule.at - now) < timedelta(minutes=5)) + f" ({zone})" * is_full
+    own = zone_info(schedule.zone)
+    local = (next_after(schedule, now) or now).astimezone(own)
+    then = f", next {_moment(local)}"
+    if schedule.cron is not None:
+        return f"{_cron_words(schedule.cron)}{then * is_full} ({own.key})"
+    every_s = schedule.every_s or 60
+    if every_s % 86400 and local.date() == now.astimezone(own).date():
+        then = f", next at {local:%H:%M}"
+    weekday = f" on {local:%A}" if every_s % 604800 == 0 else ""
+    clock = "" if every_s % 86400 else f"{weekday} at {local:%H:%M}"
+    return f"{_every(every_s)}{clock}{then} ({own.key})"
+
+
+def exact(schedule: Schedule, zone: str) -> str:
+    """The schedule as words that `parse` reads back as the same and calls certain, typed by somebody in `zone`."""
+    own = zone_info(schedule.zone)
+    if schedule.cron is not None:
+        return schedule.cron
+    if schedule.at is not None:
+        info = zone_info(zone)
+        local = schedule.at.astimezone(info).replace(microsecond=0)
+        typed = existing(local.replace(tzinfo=None, second=0, fold=0), info)
+        return f"{local:%Y-%m-%d %H:%M}" if typed == schedule.at else local.isoformat()
+    every_s, start = schedule.every_s or 60, (schedule.start_at or datetime(1970, 1, 1, tzinfo=UTC)).astimezone(own)
+    if every_s % 86400:
+        return f"every {every_s // 60} minutes" if every_s % 60 == 0 else f"every {every_s} seconds"
+    days = every_s // 86400
+    count = f"every {days} days" if days % 7 else f"every {days // 7} weeks on {start:%A}"
+    return f"{count} at {start:%H:%M}"
+
+
+def _every(seconds: int) -> str:
+    """``every day``, ``every 36 hours``: in the largest unit that divides it."""
+    size, name = next((size, name) for size, name in _UNITS if seconds % size == 0)
+    return f"every {name}" if seconds == size else f"every {seconds // size} {name}s"
+
+
+def spell(seconds: float) -> str:
+    """A length of time in its two largest units: ``2 hours``, ``1 day 3 hours``, ``1 minute 30 seconds``."""
+    rest, parts = max(int(seconds), 0), []
+    for size, name in _UNITS:
+        count, rest = divmod(rest, size)
+        if count:
+            parts.append(f"{count} {name}{'s' if count > 1 else ''}")
+        elif parts:
+            break
+    return " ".join(parts[:2]) or "0 seconds"
+
+
+def _moment(local: datetime, *, is_exact: bool = False) -> str:
+    seconds = f":{local:%S}" if is_exact and local.second else ""
+    return f"{local:%A} {local.day} {local:%B %Y} at {local:%H:%M}{seconds}"
+
+
+def _cron_words(cron: str) -> str:
+    """``every Monday at 08:30``, ``on the last day of every month at 09:00``, ``every 15th minute of every hour``."""
+    words = CronSim(cron, datetime(2026, 1, 1)).explain()  # noqa: DTZ001
+    if found := _AT.fullmatch(words):
+        day = found[2] if found[2].startswith(("every", "on the")) else f"every {found[2].removeprefix('on ')}"
+        return f"{day} at {found[1]}"
+    return words[:1].lower() + words[1:]
+
+
+def zone_info(zone: str) -> ZoneInfo:
+    try:
+        return ZoneInfo(zone)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise ConfigError(f"'{zone[:40]}' is no time zone. Write an IANA name like Europe/Lisbon.") from error
