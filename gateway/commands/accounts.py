@@ -16,7 +16,7 @@ from core.store.people import Pairing
 from core.text.normalize import on_one_line
 from core.types import Address, Answer, Command
 from gateway import texts
-from gateway.commands.registry import CommandContext, Confirmations, announced
+from gateway.commands.registry import CommandContext, announced, question, yes_button
 from gateway.services import Services
 
 _AGREED = "yes "
@@ -31,7 +31,7 @@ class AccountCommands:
     def __init__(self, services: Services, on_wake: Callable[[], None]) -> None:
         self._services = services
         self._links = services.links
-        self._confirmations = Confirmations(services.actions, services.clock)
+        self._actions = services.actions
         self._outbox = services.outbox
         self._clock = services.clock
         self._on_wake = on_wake
@@ -91,8 +91,9 @@ class AccountCommands:
             return
         if asking is not None:
             account = asking.offered[0].account
-            button = await self._confirmations.ask(_yes(asking), account, asking.scope, address, key, key)
-            answer = Answer(text=answer.text, buttons=(button,))
+            yes = question(_yes(asking), account, asking.scope, address, key, self._clock.now(), key)
+            await self._actions.add([yes])
+            answer = replace(answer, buttons=(yes_button(yes),))
         await self._outbox.put(replace(item, answer=answer, next_at=self._clock.now()))
         self._on_wake()
 

@@ -14,7 +14,7 @@ import tomllib
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import cache
 from importlib.resources import files
 from typing import Any, Protocol
@@ -144,62 +144,32 @@ def _specs() -> Mapping[str, CommandSpec]:
     return TypeAdapter(dict[str, CommandSpec]).validate_python(named)
 
 
-class Confirmations:
-    """Questions that wait, over the rows of buttons."""
+def question(
+    command: Command,
+    account: Account,
+    scope: Scope,
+    address: Address,
+    origin: str,
+    now: datetime,
+    outbox_item: str | None = None,
+) -> ButtonAction:
+    """Lets `command`, once this is stored, wait for a yes of the account at `address`, given by message or with the
+    button. Where an outbox item carries the question there: until that has arrived, no message says yes to it, and
+    none cancels it."""
+    return ButtonAction(
+        id=secrets.token_urlsafe(12),
+        scope=scope,
+        account=account,
+        command=command,
+        expires_at=now + LIFETIME,
+        address=address,
+        origin=origin,
+        outbox_item=outbox_item,
+    )
 
-    def __init__(self, actions: Actions, clock: Clock) -> None:
-        self._actions = actions
-        self._clock = clock
 
-    async def ask(
-        self,
-        command: Command,
-        account: Account,
-        scope: Scope,
-        address: Address,
-        origin: str,
-        outbox_item: str | None = None,
-    ) -> Button:
-        """Lets `command` wait for a yes of the account at `address`, given by message or with the button. Where an
-        outbox item carries the question there: until that has arrived, no message says yes to it, and none cancels
-        it."""
-        action = self.question(command, account, scope, address, origin, outbox_item)
-        await self._actions.add([action])
-        return Button(label="Yes", command=YES, id=action.id)
-
-    def question(
-        self,
-        command: Command,
-        account: Account,
-        scope: Scope,
-        address: Address,
-        origin: str,
-        outbox_item: str | None = None,
-    ) -> ButtonAction:
-        """What `ask` stores."""
-        return ButtonAction(
-            id=secrets.token_urlsafe(12),
-            scope=scope,
-            account=account,
-            command=command,
-            expires_at=self._clock.now() + LIFETIME,
-            address=address,
-            origin=origin,
-            outbox_item=outbox_item,
-        )
-
-    async def taken(self, inbound: Inbound) -> Command | None:
-        """The command that an event confirms; None when nothing waited, or the event is no yes and what waited is over.
-        Must see every message, command and press in its turn, before all else."""
-        taker = f"{inbound.kind}:{inbound.message_id}"
-        waiting = await self._actions.take(inbound.address, inbound.account, taker, self._clock.now())
-        if inbound.kind == "action":
-            return next((action.command for action in waiting if inbound.text == action.id), None)
-        questions = [action.command for action in waiting]
-        if not questions or not is_yes(inbound, is_ok_enough=all(one.name in SUGGESTIONS for one in questions)):
-            return None
-        # One of several may have come from elsewhere and not be seen yet: a bare yes does not say which is meant.
-        return questions[0] if len(questions) == 1 else UNCLEAR
+def yes_button(asked: ButtonAction) -> Button:
+    return Button(label="Yes", command=YES, id=asked.id)
 
 
 def is_yes(inbound: Inbound, *, is_ok_enough: bool = False) -> bool:
@@ -244,7 +214,6 @@ class Commands:
         self._specs = {spec.name: spec for spec in (*announced("help"), *(s for g in groups for s in g.specs))}
         self.actions = actions
         self._clock = clock
-        self._confirmations = Confirmations(actions, clock)
 
     @property
     def specs(self) -> tuple[CommandSpec, ...]:
@@ -269,15 +238,33 @@ class Commands:
         return replace(inbound, text=f"/{command.name}", command=Command(name=command.name))
 
     async def answer(self, command: Command, context: CommandContext) -> tuple[Answer, Sequence[ButtonAction]]:
-        """What is said to a command, also where it is refused, and the rows of its buttons, which the caller stores
-        with it."""
+        """What is said to a command, also where it is refused, private if the command is, and the rows of its buttons,
+        which the caller stores with it; a question gets its own in front."""
         try:
-            answer = await self.run(command, context)
+            answer = await self._run(command, context)
         except Refused as refusal:
             answer = Answer(text=str(refusal))
-        return self.prepared(answer, command, context)
+        spec = self._specs.get(command.name)
+        if context.session.is_incognito:
+            # A button is a row, and what it does may be words.
+            answer = replace(answer, text=f"{BADGE}\n\n{answer.text}", buttons=())
+        buttons = tuple(replace(button, id=secrets.token_urlsafe(12)) for button in answer.buttons)
+        account = context.account if context.inbound.is_direct or (spec and spec.is_private) else None
+        now, scope = self._clock.now(), context.scope
+        actions = [
+            ButtonAction(id=one.id, scope=scope, account=account, command=one.command, expires_at=now + BUTTON_LIFE)
+            for one in buttons
+        ]
+        if answer.confirm is not None:
+            asked = question(answer.confirm, context.account, scope, context.inbound.address, context.origin, now)
+            buttons = (yes_button(asked), *buttons)
+            actions.append(asked)
+        # A yes or a sentence said where others read it is answered there: there is no other way to that person.
+        is_open = context.is_public and context.inbound.kind == "message" and context.inbound.command is None
+        is_private = not is_open and (answer.is_private or spec is None or spec.is_private)
+        return replace(answer, buttons=buttons, is_private=is_private), actions
 
-    async def run(self, command: Command, context: CommandContext) -> Answer:
+    async def _run(self, command: Command, context: CommandContext) -> Answer:
         if command.name in ("help", "start"):
             return Answer(text=self._help(command))
         if command == YES:
@@ -293,34 +280,18 @@ class Commands:
             raise Refused(texts.INCOGNITO_WRITES_NOTHING)
         return await group.run(command, context)
 
-    def prepared(
-        self, answer: Answer, command: Command, context: CommandContext
-    ) -> tuple[Answer, Sequence[ButtonAction]]:
-        """The answer, private if the command is, and the rows of its buttons; a question gets its own in front."""
-        spec = self._specs.get(command.name)
-        if context.session.is_incognito:
-            # A button is a row, and what it does may be words.
-            answer = replace(answer, text=f"{BADGE}\n\n{answer.text}", buttons=())
-        buttons = tuple(replace(button, id=secrets.token_urlsafe(12)) for button in answer.buttons)
-        account = context.account if context.inbound.is_direct or (spec and spec.is_private) else None
-        expires_at = self._clock.now() + BUTTON_LIFE
-        scope = context.scope
-        actions = [
-            ButtonAction(id=one.id, scope=scope, account=account, command=one.command, expires_at=expires_at)
-            for one in buttons
-        ]
-        if answer.confirm is not None:
-            place = context.inbound.address
-            asked = self._confirmations.question(answer.confirm, context.account, scope, place, context.origin)
-            buttons = (Button(label="Yes", command=YES, id=asked.id), *buttons)
-            actions.append(asked)
-        # A yes or a sentence said where others read it is answered there: there is no other way to that person.
-        is_open = context.is_public and context.inbound.kind == "message" and context.inbound.command is None
-        is_private = not is_open and (answer.is_private or spec is None or spec.is_private)
-        return replace(answer, buttons=buttons, is_private=is_private), actions
-
     async def confirmed(self, inbound: Inbound) -> Command | None:
-        return await self._confirmations.taken(inbound)
+        """The command that an event confirms; None when nothing waited, or the event is no yes and what waited is over.
+        Must see every message, command and press in its turn, before all else."""
+        taker = f"{inbound.kind}:{inbound.message_id}"
+        waiting = await self.actions.take(inbound.address, inbound.account, taker, self._clock.now())
+        if inbound.kind == "action":
+            return next((action.command for action in waiting if inbound.text == action.id), None)
+        asked = [action.command for action in waiting]
+        if not asked or not is_yes(inbound, is_ok_enough=all(one.name in SUGGESTIONS for one in asked)):
+            return None
+        # One of several may have come from elsewhere and not be seen yet: a bare yes does not say which is meant.
+        return asked[0] if len(asked) == 1 else UNCLEAR
 
     async def pressed(self, inbound: Inbound, scope: Scope) -> Command | None:
         """The command of a pressed button; None when it has expired, or is not for this place or person."""

@@ -11,7 +11,7 @@ from core.store.jobs import LOCAL
 from core.tools.appointments import ACTIONS, Action
 from core.types import Address, Answer, Command, Scope, ToolContext
 from gateway import texts
-from gateway.commands.registry import CommandContext, Confirmations, announced, number_in
+from gateway.commands.registry import CommandContext, announced, number_in, question
 from gateway.services import Services
 
 LOOK_BACK = 1_000
@@ -87,6 +87,7 @@ class ReminderCommands:
         """Lets a reminder that was asked for in plain words wait for a yes; returns the question."""
         doubt, address = self._doubt(reading), context.session.address
         assert doubt.confirm is not None
-        confirmations = Confirmations(self._services.actions, self._services.clock)
-        await confirmations.ask(doubt.confirm, context.account, context.scope, address, origin or address.key)
+        now, origin = self._services.clock.now(), origin or address.key
+        asked = question(doubt.confirm, context.account, context.scope, address, origin, now)
+        await self._services.actions.add([asked])
         return doubt.text

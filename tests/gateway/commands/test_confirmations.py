@@ -12,7 +12,7 @@ from core.agent.offline import Offline
 from core.store.actions import Actions
 from core.store.sqlite.database import Database
 from core.types import Account, Address, Answer, Attachment, Command, CommandSpec, Origin, Scope
-from gateway.commands.registry import CommandContext, Confirmations, is_yes
+from gateway.commands.registry import CommandContext, Commands, is_yes, question
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 from tests.fixtures.samples import ANA, CHAT, inbound
@@ -131,16 +131,15 @@ async def test_in_a_room_only_the_next_message_of_the_same_account_counts(home: 
 async def test_a_question_waits_ten_minutes_and_survives_a_restart(database: Database, clock: SteadyClock) -> None:
     command = Command(name="bomb", arguments="now 7")
     ana = Account(platform="telegram", user_id="42")
-    first = Confirmations(Actions(database, clock), clock)
-    await first.ask(command, ana, ANA, CHAT, "1")
-    second = Confirmations(Actions(database, clock), clock)
+    await Actions(database, clock).add([question(command, ana, ANA, CHAT, "1", clock.now())])
+    second = Commands((), Actions(database, clock), clock)
     yes = inbound("2", text="yes")
-    assert await second.taken(yes) == command
-    assert await second.taken(yes) == command, "the same message again, after a crash"
-    assert await second.taken(replace(yes, message_id="3")) is None
-    await first.ask(command, ana, ANA, CHAT, "1")
+    assert await second.confirmed(yes) == command
+    assert await second.confirmed(yes) == command, "the same message again, after a crash"
+    assert await second.confirmed(replace(yes, message_id="3")) is None
+    await second.actions.add([question(command, ana, ANA, CHAT, "1", clock.now())])
     clock.advance(minutes=10)
-    assert await second.taken(replace(yes, message_id="4")) is None
+    assert await second.confirmed(replace(yes, message_id="4")) is None
 
 
 async def test_a_second_question_takes_the_place_of_the_first(home: Path) -> None:
