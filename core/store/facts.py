@@ -453,24 +453,19 @@ class Facts:
         fact = replace(fact, id=insert(connection, fact), last_at=fact.said_at)
         by = Author(account=fact.account, message_id=fact.message_id)
         self._log(connection, None, fact, "learn", by)
-        self._close(connection, over, fact, by)
+        self._close(connection, over, fact, by, "close")
         if fact.is_open:
-            self._merge(connection, same, fact, by)
+            told = [one for one in same if one.origin != "person" and not one.is_pinned]
+            self._close(connection, told, fact, by, "merge")
         return fact
 
-    def _merge(self, connection: Connection, same: Sequence[Fact], fact: Fact, by: Author) -> None:
-        """Closes what `fact` says in other words, but what a person has written or pinned."""
-        for one in same:
-            if one.origin != "person" and not one.is_pinned:
-                closed = replace(one, closed_at=self._clock.now(), closed_by=fact.id)
-                self._update(connection, one, closed, "merge", by, f"says the same as f{fact.id}")
-
-    def _close(self, connection: Connection, rivals: Sequence[Fact], fact: Fact, by: Author) -> None:
-        for rival in rivals:
-            until = max(filter(None, (rival.valid_from, fact.starts_at)))
-            closed = replace(rival, valid_to=until, closed_at=self._clock.now(), closed_by=fact.id)
+    def _close(self, connection: Connection, others: Sequence[Fact], fact: Fact, by: Author, action: str) -> None:
+        """Closes others because of `fact`: "close" what it contradicts, "merge" what it says in other words."""
+        for one in others:
+            until = max(filter(None, (one.valid_from, fact.starts_at))) if action == "close" else one.valid_to
+            closed = replace(one, valid_to=until, closed_at=self._clock.now(), closed_by=fact.id)
             # Without the words of the fact, which would outlive it in another's history.
-            self._update(connection, rival, closed, "close", by, f"fact {fact.id}")
+            self._update(connection, one, closed, action, by, f"f{fact.id}")
 
     async def _change(
         self, fact_id: int, scopes: Scopes, change: Callable[[Fact], Fact], action: str, by: Author, reason: str = ""
@@ -483,7 +478,7 @@ class Facts:
             self._update(connection, fact, changed, action, by, reason)
             if changed.attribute != fact.attribute and changed.is_open:
                 others = _facts(connection, _OTHER_VALUES, _values(connection, changed))
-                self._close(connection, [other for other in others if other.is_open], changed, by)
+                self._close(connection, [other for other in others if other.is_open], changed, by, "close")
             return _find(connection, fact_id, scopes)
 
         return await write_facts(self._database, work, by.epoch)

@@ -87,8 +87,8 @@ class FactCommands:
         token = rest.removeprefix(CONFIRMED.strip()).strip() if is_confirmed else ""
         if fact is None and not token:
             raise Refused(texts.NO_FACT.format(name=f"f{number}"))
-        if fact is not None and action != "why":
-            _check(fact, context)
+        if fact is not None and action != "why" and not _may_change(fact, context):
+            raise Refused(texts.SPEAKER_CHANGES)
         if is_confirmed or fact is None:
             return await self._erase(fact, token, context)
         return await self._do(action, fact, rest, context)
@@ -139,9 +139,9 @@ class FactCommands:
             lines += map(self._line, facts)
         buttons = [_button(f"f{fact.id}", fact) for fact in shown]
         if number > 1:
-            buttons.append(_link("Back", f"facts {number - 1}"))
+            buttons.append(button("Back", "memory", f"facts {number - 1}"))
         if has_more:
-            buttons.append(_link("More", f"facts {number + 1}"))
+            buttons.append(button("More", "memory", f"facts {number + 1}"))
             more = f"There is more: `/memory facts {number + 1}`, or `/memory facts Ana` for what has that word."
             lines += ["", more]
         lines += ["", f"Ask about one by its name: `/memory why f{shown[0].id}`; also forget, pin, correct."]
@@ -215,12 +215,10 @@ class FactCommands:
         return f"- **f{fact.id}**{' 📌' if fact.is_pinned else ''} {escape(self.known.line_of(fact))}"
 
     def _step(self, change: FactChange) -> str:
-        by = "" if change.account or change.action in ("learn", "close") else ", by me"
-        reason = f": {escape(change.reason)}" if change.reason and change.action in ("merge", "trust") else ""
+        reason = f": {escape(change.reason)}" if change.reason else ""
         if change.action == "correct" and change.before is not None:
             reason = f", before: “{escape(texts.shortened(change.before, PART_CHARS))}”"
-        done = texts.table("FACT_DONE").get(change.action, change.action)
-        return f"- {self.known.day(change.at)}: {done}{by}{reason}"
+        return f"- {self.known.day(change.at)}: {texts.table('FACT_DONE')[change.action]}{reason}"
 
 
 def _words(source: Message, asker: Sender) -> str:
@@ -239,18 +237,9 @@ def _may_change(fact: Fact, context: CommandContext) -> bool:
     return not context.is_member or fact.account == context.account
 
 
-def _check(fact: Fact, context: CommandContext) -> None:
-    if not _may_change(fact, context):
-        raise Refused(texts.SPEAKER_CHANGES)
-
-
 def _surety(fact: Fact) -> str:
     return "It is no longer true." if fact.is_over else f"I am {round(100 * fact.trust)} % sure of it."
 
 
 def _button(label: str, fact: Fact, action: str = "why") -> Button:
     return button(label, "memory", f"{action} f{fact.id}")
-
-
-def _link(label: str, arguments: str) -> Button:
-    return button(label, "memory", arguments)
