@@ -118,15 +118,6 @@ def fact_of(claim: Claim, origin: FactOrigin, scope: Scope, platform: str, sourc
     )
 
 
-def since_of(text: str | None, now: datetime, zone: ZoneInfo) -> tuple[datetime | None, Grain]:
-    """From ``2026-05-03``, ``2026-05`` or ``2026``; None for what is no time, or to come."""
-    period = periods.read(text, now, zone) if text else None
-    if not text or period is None or period[0] > now:
-        return None, "day"
-    grains: tuple[Grain, ...] = ("year", "month", "day")
-    return period[0].astimezone(UTC), grains[text.count("-")]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Pattern:
     """See the head of `data/patterns.toml`."""
@@ -279,7 +270,7 @@ def _read(clause: str, now: datetime, zone: ZoneInfo) -> Iterator[Claim]:
 def _claim(pattern: _Pattern, match: re.Match[str], clause: str, now: datetime, zone: ZoneInfo) -> Claim | None:
     groups = match.groupdict()
     value = sign("tail").sub("", (groups.get("value") or "").strip(" ,"))
-    since, grain = _since(groups.get("when"), now, zone)
+    since, grain = since_of(groups.get("when"), now, zone)
     key = _value(pattern, value, clause)
     who = (groups.get("who") or "").lower()
     if key is None or (since is not None and since > now) or who in (*_words("nobody"), *WEEKDAYS, *MONTHS):
@@ -381,14 +372,15 @@ def _birthday(value: str) -> str | None:
     return f"{found[1]}.{found[0]}" + (f".{year}" if year else "") if phrase.is_done else None
 
 
-def _since(when: str | None, now: datetime, zone: ZoneInfo) -> tuple[datetime | None, Grain]:
+def since_of(when: str | None, now: datetime, zone: ZoneInfo) -> tuple[datetime | None, Grain]:
+    """From ``2026-05-03``, ``2026-05``, ``2026``, or how it is said, as ``desde maio``; None for what is no time."""
     words = [_english(word) for word in (when or "").strip(" ,").split()]
     text = " ".join(word for word in words if word not in ("de", "do", "mês", "mes", "du"))
     period = periods.read(text, now, zone) if text else None
     if period is None:
         return None, "day"
     days = (period[1] - period[0]).days
-    return period[0], "year" if days >= 360 else "month" if days >= 28 else "day"
+    return period[0].astimezone(UTC), "year" if days >= 360 else "month" if days >= 28 else "day"
 
 
 def _english(word: str, table: Literal["kin", "things", "times"] = "times") -> str:

@@ -85,6 +85,8 @@ class ToldFact(BaseModel):
 
     def claim(self, row: Message, zone: ZoneInfo, *, is_dated: bool) -> Claim:
         since, grain = since_of(self.since if is_dated else None, row.created_at, zone)
+        if since is not None and since > row.created_at:
+            since, grain = None, "day"
         subject = subject_of(self.about, self.content, row)
         value = value_of(self.attribute, self.value or "")
         attribute = attribute_of(subject, self.attribute) if subject and self.attribute and value else None
