@@ -234,6 +234,11 @@ class FactReader:
         self._locks: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
         self._log = structlog.get_logger("facts")
 
+    async def hear(self, session: Session, messages: Sequence[Message]) -> None:
+        """By rules: reads at once where they find something in these messages; the rest waits for `catch_up`."""
+        if await self._extraction.candidates(messages):
+            await self.read(session)
+
     async def catch_up(self) -> None:
         """All that is due. While the model is out of reach it is asked now and then."""
         if self._clock.now() < self._asks_at:

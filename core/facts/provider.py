@@ -188,7 +188,7 @@ class FactsProvider(MemoryProvider):
     async def sync_turn(self, session: Session, messages: Sequence[Message], key: str) -> None:
         # A model, whose every call costs, reads several messages together.
         if self._reader.is_by_rules:
-            await self._reader.read(session)
+            await self._reader.hear(session, messages)
 
     async def on_session_end(self, session: Session, messages: Sequence[Message]) -> None:
         await self._reader.read(session)

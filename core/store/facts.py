@@ -7,7 +7,7 @@ one attribute one is closed. Every change but a repetition is logged with who ma
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import groupby
@@ -455,11 +455,10 @@ class Facts:
         self._log(connection, None, fact, "learn", by)
         self._close(connection, over, fact, by, "close")
         if fact.is_open:
-            told = [one for one in same if one.origin != "person" and not one.is_pinned]
-            self._close(connection, told, fact, by, "merge")
+            self._close(connection, filter(_may_merge, same), fact, by, "merge")
         return fact
 
-    def _close(self, connection: Connection, others: Sequence[Fact], fact: Fact, by: Author, action: str) -> None:
+    def _close(self, connection: Connection, others: Iterable[Fact], fact: Fact, by: Author, action: str) -> None:
         """Closes others because of `fact`: "close" what it contradicts, "merge" what it says in other words."""
         for one in others:
             until = max(filter(None, (one.valid_from, fact.starts_at))) if action == "close" else one.valid_to
@@ -584,12 +583,17 @@ def _is_before(fact: Fact, rival: Fact) -> bool:
     return fact.said_at < rival.said_at
 
 
+def _may_merge(fact: Fact) -> bool:
+    """Whether nobody has written or pinned it."""
+    return fact.origin != "person" and not fact.is_pinned
+
+
 def _is_better(known: Fact, fact: Fact) -> bool:
     """Whether `known`, which says the same in other words, is the one to keep."""
     if fact.origin == "person" or (fact.valid_from is not None and known.valid_from is None):
         return False
     is_dated = known.valid_from is not None and fact.valid_from is None
-    return known.origin == "person" or known.is_pinned or is_dated
+    return is_dated or not _may_merge(known)
 
 
 def _facts(connection: Connection, statement: str, values: dict[str, Any]) -> list[Fact]:

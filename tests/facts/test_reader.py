@@ -70,17 +70,29 @@ async def test_what_a_killed_process_did_not_read_is_read_at_the_next_start(
     await second.rest()
     assert await second.known() == ["I moved to Porto in May", "I like green tea"]
     await second.rest()
-    await second.memory.sync_turn(own, (), "again")
+    await second.memory.on_session_end(own, ())
     assert [fact.said for fact in await second.facts.page(SCOPES)] == [1, 1], "twice is once"
+
+
+async def test_without_a_model_what_the_rules_find_is_known_at_once(database: Database, clock: SteadyClock) -> None:
+    house = _House(database, clock)
+    own = await house.conversations.create(session())
+    said = await house.say(own, "I live in Porto")
+    await house.memory.sync_turn(own, said, "1")
+    assert await house.known() == ["I live in Porto"]
+    said = await house.say(own, "The ferry leaves at nine")
+    await house.memory.sync_turn(own, said, "2")
+    assert len((await house.facts.unread(own))[1]) == 1, "nothing is written for it"
+    await house.rest()
+    assert (await house.facts.unread(own))[1] == []
 
 
 async def test_what_was_undone_does_not_come_back(database: Database, clock: SteadyClock) -> None:
     house = _House(database, clock)
     own = await house.conversations.create(session())
     await house.say(own, "I live in Porto")
-    await house.memory.sync_turn(own, (), "1")
+    await house.rest()
     await house.facts.undo(1, SCOPES)
-    await house.memory.sync_turn(own, (), "2")
     await house.rest()
     assert await house.known() == []
 
@@ -193,14 +205,14 @@ async def test_two_processes_that_read_at_once_learn_once(database: Database, cl
     assert len(await one.known()) == 1
 
 
-async def test_an_edit_is_read_anew_with_the_next_turn(database: Database, clock: SteadyClock) -> None:
+async def test_an_edit_is_read_anew(database: Database, clock: SteadyClock) -> None:
     house = _House(database, clock)
     own = await house.conversations.create(session())
     said, _ = await house.say(own, "I live in Porto", "I like green tea")
-    await house.memory.sync_turn(own, (), "1")
+    await house.rest()
     await house.conversations.amend(CHAT, str(said.external_id), "I live in Faro")
     assert await house.known() == ["I like green tea"]
-    await house.memory.sync_turn(own, (), "2")
+    await house.rest()
     assert await house.known() == ["I like green tea", "I live in Faro"]
 
 
@@ -212,9 +224,9 @@ async def test_an_edit_of_what_is_over_does_not_make_it_so_again(database: Datab
     (later,) = await house.conversations.append(
         [message(own.id, "I live in Porto", external_id="later", created_at=clock.now())]
     )
-    await house.memory.sync_turn(own, (), "1")
+    await house.rest()
     await house.conversations.amend(CHAT, str(said.external_id), "I live in Braga")
-    await house.memory.sync_turn(own, (), "2")
+    await house.rest()
     found = await house.facts.page(SCOPES)
     assert [(fact.value, fact.is_open) for fact in found] == [("porto", True), ("braga", False)]
     assert found[0].message_id == later.id
