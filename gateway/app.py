@@ -36,7 +36,6 @@ from core.notes.provider import NotesProvider
 from core.ports import Adapter, Model
 from core.search.expansion import ExpandedRecall
 from core.search.recall import HistoryProvider
-from core.store.sqlite.indexing import FactIndex
 from core.store.sync import PLATFORM as MEMORY
 from core.store.sync import SyncQueue
 from core.tools.reminder import reminder
@@ -128,7 +127,7 @@ class _Process:
                 for work in (
                     self._delivery.run(),
                     maintenance.watch(database.data_version, self._changed, self._on_change),
-                    maintenance.tend((self._services.recall.tend, forgetting.tend, FactIndex(database).tend)),
+                    maintenance.tend((self._services.recall.tend, forgetting.tend)),
                     self._memory.start(),
                     maintenance.tend((self._memory.tend,)),
                     self._supervisor.watch(self._services.note_platforms, notices.tell_of_outage),

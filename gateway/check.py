@@ -16,7 +16,6 @@ from config.settings import ENVIRONMENT, Settings
 from core.errors import ConfigError, MnemeError, StoreError
 from core.memory.manager import ProviderThread, foreign
 from core.store.sqlite import database as sqlite
-from core.store.sqlite.indexing import FactIndex
 from gateway import texts
 from gateway.services import Services, WallClock, chosen, client, is_running
 from gateway.supervisor import CONNECTED
@@ -82,11 +81,10 @@ async def repaired(settings: Settings) -> CheckResult:
             messages = await services.recall.rebuild()
             while await services.recall.tend():
                 pass
-            facts = await FactIndex(services.database).rebuild()
             await services.inbox.drop_dead_letters()
     except MnemeError as error:
         return CheckResult(subject="repair", state="wrong", text=str(error).partition(" Run `mneme check`")[0])
-    held = texts.counted(messages, "message") + (f" and {texts.counted(facts, 'fact')}" if facts else "")
+    held = texts.counted(messages, "message")
     return CheckResult(subject="repair", state="right", text=f"The text indexes were built anew from {held}.")
 
 
@@ -125,13 +123,7 @@ async def _store(settings: Settings) -> AsyncIterator[CheckResult]:
                 "search index",
                 await services.recall.verify(),
                 "It is rebuilt while Mneme runs, or now: mneme check --repair.",
-                "It agrees with the messages.",
-            )
-            yield _result(
-                "facts index",
-                await FactIndex(services.database).verify(),
-                "Build it anew: mneme check --repair.",
-                "It agrees with the facts.",
+                "It agrees with the messages and facts.",
             )
             if letters := await services.inbox.dead_letters():
                 listed = [

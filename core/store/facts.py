@@ -21,7 +21,7 @@ from core.store.epoch import taken
 from core.store.notes import Author
 from core.store.rows import MESSAGE_COLUMNS, SESSIONS, message_of, scope_parameter, session_of, visible
 from core.store.sqlite.database import Database
-from core.store.sqlite.indexing import index_fact, keep_names, write_facts
+from core.store.sqlite.indexing import index_fact, keep_names, write_text
 from core.store.sqlite.schema import in_list, list_value
 from core.store.sqlite.text_index import text_scores
 from core.text.normalize import fold, plain, words_of
@@ -279,7 +279,7 @@ class Facts:
         """Stores a fact, or counts it once more where the same person has said the same before; closes what it
         contradicts, or itself if it is the older of the two. Returns it as it stands, without an id where its message
         no longer says what was `heard`: then nothing is learned."""
-        return await write_facts(self._database, lambda connection: self.take(connection, fact, heard), epoch)
+        return await write_text(self._database, lambda connection: self.take(connection, fact, heard), epoch)
 
     async def find(self, fact_id: int, scopes: Scopes) -> Fact | None:
         """A fact by id; None when there is none in these scopes."""
@@ -385,13 +385,13 @@ class Facts:
             self._update(connection, fact, _taken_back(fact, before, after), "undo", by)
             return _find(connection, fact_id, scopes)
 
-        return await write_facts(self._database, work)
+        return await write_text(self._database, work)
 
     async def forget(self, fact_ids: Sequence[int], scopes: Scopes) -> int:
         """Erases facts with names, index and history; returns how many."""
         values = {"ids": list_value(map(rows.bounded, fact_ids)), "scopes": scope_parameter(scopes)}
         statement = f"DELETE FROM facts WHERE {in_list('id', 'ids')} AND {visible('facts.scope_id')}"
-        return await write_facts(self._database, lambda connection: connection.execute(statement, values).rowcount)
+        return await write_text(self._database, lambda connection: connection.execute(statement, values).rowcount)
 
     async def due(self) -> Sequence[Session]:
         """The sessions with enough unread messages, or with any where nothing is said at the moment; open or ended,
@@ -426,7 +426,7 @@ class Facts:
                     self.take(connection, fact, heard)
             return self._unread(connection, session_id)
 
-        return await write_facts(self._database, work)
+        return await write_text(self._database, work)
 
     def _unread(self, connection: Connection, session_id: int, limit: int = AT_ONCE) -> list[Message]:
         values = {"session": session_id, "since": self._clock.now() - LOOKS_BACK, "limit": limit}
@@ -480,7 +480,7 @@ class Facts:
                 self._close(connection, [other for other in others if other.is_open], changed, by, "close")
             return _find(connection, fact_id, scopes)
 
-        return await write_facts(self._database, work, by.epoch)
+        return await write_text(self._database, work, by.epoch)
 
     def _update(self, connection: Connection, old: Fact, new: Fact, action: str, by: Author, reason: str = "") -> None:
         """Raises Refused where another open fact of the same person says the same."""

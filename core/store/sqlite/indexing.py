@@ -13,17 +13,15 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import groupby
-from typing import TypeVar
 
 from core.errors import StoreError
-from core.store.engine import Connection, Row
+from core.store.engine import Connection, Row, T
 from core.store.rows import clean, insert, meta, set_meta
 from core.store.sqlite.database import Database
 from core.store.sqlite.schema import (
     CURSOR,
     FACTS_CONTENT,
     FACTS_RANK,
-    FACTS_VERSION,
     INDEXES,
     SHOWN,
     STALE,
@@ -140,6 +138,7 @@ def rebuild(connection: Connection, count: int = REBUILD_MESSAGES) -> int:
         for table in TABLES:
             _empty(connection, table)
         _clear_chunks(connection)
+        _renew_facts(connection)
     cursor = int(meta(connection, CURSOR) or 0)
     last, found = connection.execute(
         "SELECT MAX(id), COUNT(*) FROM (SELECT id FROM messages WHERE id > :cursor ORDER BY id LIMIT :count)",
@@ -167,10 +166,10 @@ def merge(connection: Connection, pages: int = MERGE_PAGES) -> bool:
 
 
 def wrong(connection: Connection) -> list[str]:
-    """Sentences about each index that is damaged or does not agree with the messages; empty when all is well."""
+    """Sentences about each index that is damaged or does not agree with what it is of; empty when all is well."""
     if is_stale(connection):
         return ["The search indexes are flagged for a rebuild, which has not been finished yet."]
-    sentences = []
+    sentences = _wrong_facts(connection)
     for table in TABLES:
         try:
             connection.execute(f"INSERT INTO {table} ({table}, rank) VALUES ('integrity-check', 1)")
@@ -204,19 +203,22 @@ def _index_messages(connection: Connection, condition: str, parameters: Mapping[
 async def write_text(database: Database, work: Callable[[Connection], T], epoch: ErasureEpoch | None = None) -> T:
     """`Database.write` for work that changes indexed text.
 
-    On index damage it is tried again with the indexes emptied and flagged for a rebuild; if that fails, all is rolled
-    back and the error raised.
+    On index damage it is tried again over a new index of the facts, or, where that is whole, with the others emptied
+    and flagged for a rebuild; if that fails, all is rolled back and the error raised.
     """
     try:
         return await database.write(work, epoch)
     except StoreError as error:
         if not _is_index_damage(error):
             raise
+    if await database.write(mend):
+        return await write_text(database, work, epoch)
     return await database.write(lambda connection: _anew(connection, work), epoch)
 
 
 def empty_indexes(connection: Connection) -> None:
-    """Makes every index an empty one that can be opened, whatever became of it, and flags them all for a rebuild."""
+    """Makes every index of messages an empty one that can be opened, whatever became of it, and flags them all for a
+    rebuild."""
     flag(connection)
     for table in TABLES:
         blank(connection, table)
@@ -224,8 +226,6 @@ def empty_indexes(connection: Connection) -> None:
 
 def _anew(connection: Connection, work: Callable[[Connection], T]) -> T:
     empty_indexes(connection)
-    # What is taken from a message goes with it, so its index must be one that can be opened too.
-    mend(connection)
     return work(connection)
 
 
@@ -272,9 +272,11 @@ _PARTS = (
 """The tables behind an index with external content (https://sqlite.org/fts5.html, "FTS5 Data Structures")."""
 
 
-T = TypeVar("T")
-
-_INDEXED = "SELECT id, scope_id, content, speaker, attribute FROM facts"
+_INDEXED = "SELECT id, scope_id, content, speaker, attribute FROM facts WHERE id = :id"
+_DIFFERING = """
+SELECT (SELECT COUNT(*) FROM facts WHERE id NOT IN (SELECT id FROM facts_fts_content))
+    + (SELECT COUNT(*) FROM facts_fts_content WHERE id NOT IN (SELECT id FROM facts))
+"""
 _NAME = """
 INSERT INTO entities (scope_id, name, shown) VALUES (:scope, :name, :shown)
 ON CONFLICT (scope_id, name) DO UPDATE SET shown = shown RETURNING id
@@ -286,7 +288,7 @@ INSERT INTO fact_entities (entity_id, fact_id) VALUES (:entity, :fact) ON CONFLI
 
 def index_fact(connection: Connection, fact_id: int) -> None:
     values: dict[str, object] = {"id": fact_id}
-    values["terms"], values["hints"] = _terms(connection.execute(f"{_INDEXED} WHERE id = :id", values).fetchone())
+    values["terms"], values["hints"] = _terms(connection.execute(_INDEXED, values).fetchone())
     connection.execute("DELETE FROM facts_fts WHERE rowid = :id", values)
     connection.execute("INSERT INTO facts_fts (rowid, terms, hints) VALUES (:id, :terms, :hints)", values)
 
@@ -299,51 +301,13 @@ def keep_names(connection: Connection, fact_id: int, scope_id: int, names: Itera
             connection.execute(_TIE, {"entity": entity_id, "fact": fact_id})
 
 
-class FactIndex:
-    """Keeps the index in order, as a chore of the maintenance and for `mneme check`."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    async def tend(self) -> bool:
-        """Makes the index anew where another version made it; at once, since a person's facts are few."""
-        if await self._database.read(lambda connection: meta(connection, FACTS_VERSION)) != str(VERSION):
-            await self.rebuild()
-        return False
-
-    async def verify(self) -> list[str]:
-        """What is wrong with the index, as sentences; empty when it agrees with the facts."""
-        damage = await self._database.write(_damage)
-        return damage or await self._database.read(lambda connection: list(_disagreements(connection)))
-
-    async def rebuild(self) -> int:
-        """Makes the index anew; returns how many facts there are."""
-
-        def work(connection: Connection) -> int:
-            _renew(connection)
-            set_meta(connection, FACTS_VERSION, str(VERSION))
-            return int(connection.execute("SELECT COUNT(*) FROM facts").fetchone()[0])
-
-        return await self._database.write(work)
-
-
-async def write_facts(database: Database, work: Callable[[Connection], T], epoch: ErasureEpoch | None = None) -> T:
-    """`Database.write` for facts; on index damage the index is made anew and the work done again."""
-    try:
-        return await database.write(work, epoch)
-    except StoreError as error:
-        if not isinstance(error.__cause__, sqlite3.DatabaseError):
-            raise
-    await database.write(mend, epoch)
-    return await database.write(work, epoch)
-
-
 def mend(connection: Connection) -> bool:
-    """Makes the index anew where it cannot be used or does not hold what it should; False where all is well."""
-    is_damaged = bool(_damage(connection))
-    if is_damaged:
-        _renew(connection)
-    return is_damaged
+    """Makes the index of the facts anew where it cannot be used or does not hold what it should; False where all is
+    well."""
+    is_wrong = bool(_wrong_facts(connection))
+    if is_wrong:
+        _renew_facts(connection)
+    return is_wrong
 
 
 def _terms(row: Row) -> tuple[str, str]:
@@ -352,16 +316,20 @@ def _terms(row: Row) -> tuple[str, str]:
     return held, asked
 
 
-def _damage(connection: Connection) -> list[str]:
+def _wrong_facts(connection: Connection) -> list[str]:
     try:
         connection.execute("SELECT rowid FROM facts_fts WHERE facts_fts MATCH 'x' LIMIT 1").fetchall()
         connection.execute("INSERT INTO facts_fts (facts_fts, rank) VALUES ('integrity-check', 1)")
+        differing = connection.execute(_DIFFERING).fetchone()[0]
     except sqlite3.DatabaseError as error:
         return [f"The search index of the facts is damaged ({error})."]
-    return []
+    return (
+        [f"Facts that their search index lacks, or that it holds and that are gone: {differing}."] if differing else []
+    )
 
 
-def _renew(connection: Connection) -> None:
+def _renew_facts(connection: Connection) -> None:
+    """All at once, since a person's facts are few."""
     blank(connection, "facts_fts")
     connection.execute(FACTS_CONTENT)
     connection.execute("DELETE FROM facts_fts_content")
@@ -370,15 +338,3 @@ def _renew(connection: Connection) -> None:
     connection.execute(FACTS_RANK)
     for row in connection.execute("SELECT id FROM facts").fetchall():
         index_fact(connection, row["id"])
-
-
-def _disagreements(connection: Connection) -> Iterator[str]:
-    if meta(connection, FACTS_VERSION) != str(VERSION):
-        yield "The search index of the facts is of an earlier version and has not been made anew yet."
-        return
-    held = {row[0]: (row[1], row[2]) for row in connection.execute("SELECT id, c0, c1 FROM facts_fts_content")}
-    wrong = sum(held.pop(row["id"], None) != _terms(row) for row in connection.execute(_INDEXED))
-    if wrong:
-        yield f"Facts that their search index does not hold as they are: {wrong:,}."
-    if held:
-        yield f"Facts that their search index holds and that are gone: {len(held):,}."

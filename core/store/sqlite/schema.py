@@ -99,8 +99,6 @@ def register(connection: sqlite3.Connection) -> None:
     connection.create_function("bare", 1, bare, deterministic=True)
 
 
-FACTS_VERSION = "facts_version"
-"""Key of `state_meta`: the version of the normalization that the index of the facts was made with."""
 FACTS_RANK = "INSERT INTO facts_fts (facts_fts, rank) VALUES ('rank', 'bm25(1.0, 0.6)');"
 FACTS_CONTENT = "CREATE TABLE IF NOT EXISTS main.facts_fts_content (id INTEGER PRIMARY KEY, c0, c1)"
 """As FTS5 makes it for an index that holds its own text."""
@@ -110,7 +108,7 @@ _TABLES = (_HERE / "tables.sql").read_text(encoding="utf-8")
 _FACTS = (_HERE / "facts.sql").read_text(encoding="utf-8")
 _FACTS_INDEX = f"""
 {FACTS_RANK}
-INSERT INTO state_meta (key, value) VALUES ('{FACTS_VERSION}', '{VERSION}');
+INSERT INTO state_meta (key, value) VALUES ('facts_version', '{VERSION}');
 """
 _ORIGINS = """
 ALTER TABLE messages ADD COLUMN origin TEXT NOT NULL DEFAULT 'typed';
