@@ -262,8 +262,7 @@ def rank(
     for root, candidates in lineages.items():
         raw = _message_scores(candidates, overlaps[root], asked, mean_terms)
         if any(raw):
-            best = BEST_SHARE * _best_messages(raw)
-            scores[root] = best + (1 - BEST_SHARE) * _best_chunk(chunks[root], mean_chunk, asked.idf)
+            scores[root] = _session_score(raw, chunks[root], mean_chunk, asked.idf)
             share = SESSION_SHARE * scores[root]
             messages += [
                 MessageMatch(one.message_id, one.session_id, root, _adjusted(score, one, asked, moments) + share)
@@ -274,12 +273,15 @@ def rank(
     return ordered, sorted(messages, key=lambda match: (-match.score, match.message_id))
 
 
-def _best_messages(scores: Iterable[float]) -> float:
-    return sum(score * DECAY**place for place, score in enumerate(sorted(scores, reverse=True)[:BEST]))
-
-
-def _best_chunk(chunks: Sequence[tuple[dict[str, float], int]], mean_length: float, idf: Mapping[str, float]) -> float:
-    return max(_bm25(counts, length / mean_length, idf, K1_STRETCH) for counts, length in chunks)
+def _session_score(
+    scores: Sequence[float],
+    chunks: Sequence[tuple[dict[str, float], int]],
+    mean_length: float,
+    idf: Mapping[str, float],
+) -> float:
+    messages = sum(score * DECAY**place for place, score in enumerate(sorted(scores, reverse=True)[:BEST]))
+    stretch = max(_bm25(counts, length / mean_length, idf, K1_STRETCH) for counts, length in chunks)
+    return BEST_SHARE * messages + (1 - BEST_SHARE) * stretch
 
 
 def _worth(terms: Iterable[str], words: Iterable[str]) -> dict[str, tuple[tuple[str, float], ...]]:

@@ -1,19 +1,24 @@
-"""What people type: every text gives expressions that FTS5 accepts, and operators mean what they say."""
+"""Typed text as a plan, and as filters and words, seen from Friday 20 November 2026."""
 
 from __future__ import annotations
 
 import sqlite3
 import time
 from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.search.query import any_of, is_question, parse
-from core.store.query import SearchPlan
+from core.search.query import Filters, any_of, is_question, next_page, parse, read_filters, unlimited
+from core.store.query import SearchPlan, SearchQuery
 from core.store.sqlite.text_index import expression_of
 from core.text.normalize import LIMIT_TERMS, clean
+from core.types import Scope
 
 TYPED = st.one_of(
     st.text(max_size=60),
@@ -158,3 +163,162 @@ def test_three_plain_words_or_a_question_mark_make_a_question() -> None:
         "912 345 678", "where is 图书馆", "图书馆在哪", "猫?", "",
     ):  # fmt: skip
         assert not is_question(text), text
+
+
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+ZONE = ZoneInfo("UTC")
+PLAIN = SearchQuery(scopes=frozenset({Scope.account("telegram", "1")}))
+
+
+def _day(year: int, month: int, day: int) -> datetime:
+    return datetime(year, month, day, tzinfo=UTC)
+
+
+def _read(text: str, **changes: Any) -> Filters:
+    return read_filters(replace(PLAIN, text=text, **changes), NOW, ZONE)
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "fields"),
+    [
+        ("ferry role:assistant", "ferry", {"roles": ("assistant",)}),
+        ("ROLE:Assistant ferry", "ferry", {"roles": ("assistant",)}),
+        ("role:user,tool ferry", "ferry", {"roles": ("user", "tool")}),
+        ("role:user role:tool title:a title:b", "", {"roles": ("tool",), "title": "b"}),
+        ("role:user,assistant,tool x", "x", {"roles": ("user", "assistant", "tool")}),
+        ("platform:telegram ferry", "ferry", {"platforms": ("telegram",)}),
+        ("platform:Matrix ferry", "ferry", {"platforms": ("matrix",)}),
+        ("ferry on:telegram on:discord", "ferry", {"platforms": ("telegram", "discord")}),
+        ("on:telegram,discord", "", {"platforms": ("telegram", "discord")}),
+        ("title:ferry when", "when", {"title": "ferry"}),
+        ('title:"two words" when', "when", {"title": "two words"}),
+        ("title:\u201ctwo words\u201d when", "when", {"title": "two words"}),
+        ("role\uff1aassistant 缓存", "缓存", {"roles": ("assistant",)}),
+        ("from:Ana ferry", "ferry", {"sender": "Ana"}),
+        ('from:"Ana Maria" ferry', "ferry", {"sender": "Ana Maria"}),
+        ("from:@ana", "", {"sender": "ana"}),
+        ("from:me ferry", "ferry", {"roles": ("user",), "is_own": True}),
+        ("from:You ferry", "ferry", {"roles": ("assistant",)}),
+        ("in:12 ferry", "ferry", {"session": 12}),
+        ("in:#12", "", {"session": 12}),
+        ("in:may ferry", "ferry", {"after": _day(2026, 5, 1), "before": _day(2026, 6, 1)}),
+        ("before:2026-05-01 ferry", "ferry", {"before": _day(2026, 5, 1)}),
+        ("before:last week ferry", "ferry", {"before": _day(2026, 11, 9)}),
+        ('ferry before:"last week"', "ferry", {"before": _day(2026, 11, 9)}),
+        ("until:may ferry", "ferry", {"before": _day(2026, 6, 1)}),
+        ("after:may 2025 budget", "budget", {"after": _day(2025, 5, 1)}),
+        ("since:yesterday", "", {"after": _day(2026, 11, 19)}),
+        ("after:two weeks ago role:user", "", {"after": _day(2026, 11, 2), "roles": ("user",)}),
+        ("on:yesterday ferry", "ferry", {"after": _day(2026, 11, 19), "before": _day(2026, 11, 20)}),
+        ("during:last month ferry", "ferry", {"after": _day(2026, 10, 1), "before": _day(2026, 11, 1)}),
+        ("after:may before:july x", "x", {"after": _day(2026, 5, 1), "before": _day(2026, 7, 1)}),
+        ("after:may after:july before:2027 before:october x", "x", {"after": _day(2026, 7, 1),
+                                                                  "before": _day(2026, 10, 1)}),
+        ("page:2 ferry", "ferry", {"page": 2}),
+        ("ferry Page:#3 before:may", "ferry", {"page": 3, "before": _day(2026, 5, 1)}),
+        ("around:1234", "", {"around": 1234}),
+        ("in:7 around:12", "", {"session": 7, "around": 12}),
+        ('ferry "role:assistant"', 'ferry "role:assistant"', {}),
+        ("https://x.org/in:12?title:a", "https://x.org/in:12?title:a", {}),
+        ("foo:bar C:\\temp 12:30", "foo:bar C:\\temp 12:30", {}),
+        ("what did we decide in May?", "what did we decide in May?", {}),
+        ("ferry", "ferry", {}),
+    ],
+)  # fmt: skip
+def test_filters_and_words(text: str, words: str, fields: dict[str, Any]) -> None:
+    found = _read(text)
+    assert found.notes == ()
+    assert " ".join(found.query.text.split()) == words
+    assert replace(found.query, text="") == replace(PLAIN, **fields)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("role:banana ferry", "is no role"),
+        ("before:banana ferry", "is no date"),
+        ("after:31 february", "is no date"),
+        ("in:here ferry", "is neither the number of a session nor a time"),
+        ("in:\u0663 ferry", "is neither the number"),
+        ("on:mars ferry", "neither a platform nor a date"),
+        ("platform:a/b ferry", "is no platform"),
+        ("title: ferry", "nothing behind"),
+        ('from:"" ferry', "nothing behind"),
+        ("page:0 ferry", "is no page"),
+        ("page:two ferry", "is no page"),
+        ("around:here ferry", "is not the number of a message"),
+        ("-role:user ferry", "cannot be turned round"),
+    ],
+)
+def test_what_is_not_understood_stays_a_word_and_is_said(text: str, told: str) -> None:
+    found = _read(text)
+    assert told in found.notes[0]
+    assert len(found.notes) == 1
+    assert found.query.text.split()[-1] in text
+    assert found.query.text.split()[0].lstrip("-").split(":")[0] in text.split(":")[0] or "title" in text
+
+
+def test_options_and_typed_filters_hold_together() -> None:
+    found = _read("ferry before:may from:ana", before=_day(2026, 3, 1), after=_day(2026, 1, 1), sender="Ben")
+    assert found.query == replace(
+        PLAIN, text=found.query.text, before=_day(2026, 3, 1), after=_day(2026, 1, 1), sender="ana"
+    )
+
+
+def test_prose_has_no_filters() -> None:
+    query = replace(PLAIN, text="see role:assistant before:may", is_prose=True)
+    assert read_filters(query, NOW, ZONE) == Filters(query)
+
+
+@pytest.mark.parametrize(
+    ("text", "turned"),
+    [
+        ("", "page:2"),
+        ("ferry lisbon", "page:2 ferry lisbon"),
+        ("page:2", "page:3"),
+        ("ferry page:2 lisbon", "page:3 ferry  lisbon"),
+        ('PAGE:"9" from:"Ana Maria" x', 'page:10 from:"Ana Maria" x'),
+        ('ferry "page:2" -page:3 page:x page:0', 'page:2 ferry "page:2" -page:3 page:x page:0'),
+        ("page:2 x page:7", "page:8 x"),
+        ('"night ferry before:last', 'page:2 "night ferry before:last'),
+    ],
+)
+def test_the_next_page_asks_for_the_same(text: str, turned: str) -> None:
+    assert next_page(text) == turned
+    before, after = _read(text).query, _read(turned).query
+    assert after.page == before.page + 1
+    assert replace(after, text="", page=1) == replace(before, text="", page=1)
+    assert after.text.split() == before.text.split()
+
+
+def test_without_limits_only_the_words_are_left() -> None:
+    query = _read('x on:telegram title:ferry in:7 from:Ana role:tool after:may before:"3 july" page:3').query
+    assert unlimited(query) == replace(PLAIN, text=query.text)
+
+
+_PARTS = [
+    "role:", "role:tool", "-on:", "on:discord", "title:", '"', 'title:"a b"', "from:me", "from:\0", "in:", "in:99",
+    "in:9999999999999999999", "before:", "last", "week", "after:0001-01-01", "before:9999-12-31", "ferry", "\ud800",
+    "since:99999 years ago", "：", "during:may", "OR", "-x", "page:2", "page:5", "page:", "around:9", "around:x",
+]  # fmt: skip
+NARROWED = st.one_of(st.text(max_size=40), st.lists(st.sampled_from(_PARTS), max_size=9).map(" ".join))
+
+
+@settings(max_examples=300, deadline=None)
+@given(NARROWED)
+def test_nothing_typed_raises(text: str) -> None:
+    found = _read(text)
+    assert len(found.notes) <= 3
+    assert all("\n" not in note and note.encode() and len(note) < 250 for note in found.notes)
+    assert _read(next_page(text)).query.page == found.query.page + 1
+    assert set(found.query.text) <= {*text, " "}
+
+
+@pytest.mark.parametrize(
+    "text", ['"' * 1_000_000, "in:" * 300_000, "before:a " * 120_000, 'title:"' * 150_000, "page:1 " * 140_000]
+)
+def test_a_megabyte_is_read_in_an_instant(text: str) -> None:
+    started = datetime.now(UTC)
+    _read(text)
+    next_page(text)
+    assert (datetime.now(UTC) - started).total_seconds() < 0.5

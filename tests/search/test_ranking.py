@@ -1,10 +1,13 @@
-"""Messages and sessions in the order of how well they answer."""
+"""Messages and sessions in order, and rankings joined."""
 
 from __future__ import annotations
 
 from datetime import date
 
-from core.search.ranking import rank, weights
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core.search.ranking import DAMPING, fused, rank, weights
 from core.store.query import CandidateMessage
 from core.text.terms import date_terms, is_question, moment_terms, query_terms, terms_of
 
@@ -98,3 +101,39 @@ def test_kin_of_a_word_counts_a_little() -> None:
     lines = _lines(1, "hello there", "x", "y", "z", "an adoptive family", "x", "y", "z", "we adopt him")
     assert _order("adopt", lines)[1][0] == 108
     assert 104 in _order("adopt", lines)[1]
+
+
+RANKINGS = st.lists(st.tuples(st.floats(0.1, 5), st.lists(st.integers(0, 20), unique=True)), max_size=6)
+
+
+def test_places_are_worth_what_the_formula_says() -> None:
+    scores = fused([(2.0, ["a", "b"]), (1.0, ["b", "c", "b"])])
+    assert scores == {
+        "b": 2.0 / (DAMPING + 2) + 1.0 / (DAMPING + 1),
+        "a": 2.0 / (DAMPING + 1),
+        "c": 1.0 / (DAMPING + 2),
+    }
+    assert list(scores) == ["b", "a", "c"]
+
+
+def test_one_ranking_keeps_its_order_and_of_equals_the_first_named_leads() -> None:
+    assert list(fused([(1.0, [3, 1, 2])])) == [3, 1, 2]
+    assert list(fused([(1.0, ["x"]), (1.0, ["y"])])) == ["x", "y"]
+    assert fused([]) == {}
+
+
+@settings(deadline=None)
+@given(RANKINGS)
+def test_all_things_are_kept_best_first(rankings: list[tuple[float, list[int]]]) -> None:
+    scores = fused(rankings)
+    assert set(scores) == {thing for _, things in rankings for thing in things}
+    values = list(scores.values())
+    assert values == sorted(values, reverse=True)
+
+
+@settings(deadline=None)
+@given(RANKINGS, st.integers(0, 20))
+def test_another_first_place_never_hurts(rankings: list[tuple[float, list[int]]], thing: int) -> None:
+    before = list(fused(rankings))
+    after = list(fused([*rankings, (1.0, [thing])]))
+    assert thing not in before or after.index(thing) <= before.index(thing)

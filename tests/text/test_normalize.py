@@ -1,4 +1,4 @@
-"""The compared form of text."""
+"""Text as it is compared, and as a terminal may show it."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from core.text.normalize import (
     fold,
     han_variants,
     indexed_words,
+    legible,
+    on_one_line,
     plain,
     words_of,
 )
@@ -98,3 +100,22 @@ def test_letters_that_are_often_typed_without_their_sign_are_one(written: str, t
 
 def test_a_word_of_an_indian_script_is_not_cut_at_its_vowels() -> None:
     assert words_of(fold("हम दिल्ली कब जाएंगे? தமிழ்")) == ["हम", "दिल्ली", "कब", "जाएंगे", "தமிழ்"]
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("two\nlines\tand a tab", "two\nlines\tand a tab"),
+        ("windows\r\nlines", "windows\nlines"),
+        ("\x1b]0;owned\x07title\x1b[2J", "]0;ownedtitle[2J"),
+        ("over\rwritten\x08\x7f\x9b1m", "overwritten1m"),
+        ("file\u202egpj.exe\u2066\u2069", "filegpj.exe"),
+        ("👩‍👩‍👧 שלום ‏", "👩‍👩‍👧 שלום ‏"),
+    ],
+)
+def test_nothing_is_left_that_a_terminal_would_obey(text: str, shown: str) -> None:
+    assert legible(text) == shown
+
+
+def test_a_name_stands_on_one_line() -> None:
+    assert on_one_line(" Ana\r\n\u2028the\t\x1bowner ") == "Ana the owner"

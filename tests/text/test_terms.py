@@ -1,7 +1,10 @@
-"""The terms that ranking counts."""
+"""The terms of a text, spaced and unspaced, the names in it, and small talk."""
 
+# ruff: noqa: RUF001
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from datetime import date
 
 import pytest
@@ -9,8 +12,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.search.results import Highlighter
-from core.text.normalize import indexed_words
-from core.text.terms import asks_when, date_terms, marks_of, moment_terms, query_terms, terms_of
+from core.text.normalize import fold, indexed_words, language_data
+from core.text.terms import (
+    MOST,
+    NAME_CHARS,
+    apart,
+    asked_terms,
+    asks_when,
+    date_terms,
+    entity_key,
+    irregular_forms,
+    is_smalltalk,
+    keys_in,
+    marks_of,
+    moment_terms,
+    names_in,
+    query_terms,
+    run_terms,
+    stem,
+    terms_of,
+)
 
 
 def test_stopwords_go_and_forms_meet() -> None:
@@ -88,3 +109,168 @@ def test_a_character_is_marked_where_it_is_no_part_of_a_word() -> None:
 def test_any_text_has_terms(text: str) -> None:
     assert all(term and not any(letter.isspace() for letter in term) for term in terms_of(text))
     assert len(query_terms(text * 50)) <= 64
+
+
+WORDS = """
+caresses ponies ties caress cats feed agreed plastered bled motoring sing conflated troubled sized hopping
+tanned falling hissing fizzed failing filing happy sky relational conditional rational valency hesitancy
+digitizer radically differently vilely analogously vietnamization predication operator feudalism
+decisiveness hopefulness callousness formality sensitivity sensibility triplicate formative formalize
+electricity electrical hopeful goodness revival allowance inference airliner gyroscopic adjustable defensible
+irritant replacement adjustment dependent adoption communism activate angularity homologous effective
+bowdlerize probate rate cease controlling rolling ferries yesterday playing enjoyed crying dying
+lying oscillators generalizations ion onion by is us as
+"""
+
+
+def _of_fts5(words: list[str]) -> dict[str, str]:
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.execute("CREATE VIRTUAL TABLE stems USING fts5(word, tokenize = 'porter unicode61')")
+        connection.execute("CREATE VIRTUAL TABLE terms USING fts5vocab('stems', 'instance')")
+        connection.executemany("INSERT INTO stems (rowid, word) VALUES (?, ?)", enumerate(words))
+        return {words[row[1]]: row[0] for row in connection.execute("SELECT term, doc FROM terms")}
+
+
+def test_it_is_porters_algorithm() -> None:
+    expected = _of_fts5([word for word in WORDS.split() if word not in irregular_forms()])
+    assert len(expected) > 80
+    assert {word: stem(word) for word in expected} == expected
+
+
+def test_irregular_forms_meet_their_base() -> None:
+    assert stem("went") == stem("going") == stem("go")
+    assert stem("bought") == stem("buying") == stem("buy")
+    assert stem("children") == stem("child")
+
+
+@given(st.text())
+def test_any_text_has_a_stem(word: str) -> None:
+    assert isinstance(stem(word), str)
+
+
+def test_a_text_gives_pairs_and_single_han_characters() -> None:
+    assert run_terms("猫不吃") == ["猫不", "不吃", "猫", "不", "吃"]
+    assert run_terms("犬が") == ["犬が", "犬"]
+    assert run_terms("フェリー") == ["フェ", "ェリ", "リー"]
+    assert run_terms("猫") == ["猫"]
+
+
+def test_a_korean_word_of_one_letter_is_found_behind_its_particle() -> None:
+    assert run_terms("배를") == ["배를", "배"]
+    assert run_terms("비밀번호가") == ["비밀", "밀번", "번호", "호가"]
+
+
+def test_thai_counts_by_pairs_of_syllables() -> None:
+    assert run_terms(fold("กะทิ")) == ["กะทิ"]
+    assert run_terms(fold("แม่ทำ")) == [fold("แม่ทำ")]
+    assert all(term not in ("ไห", "หม") for term in run_terms(fold("เชียงใหม่")))
+
+
+@pytest.mark.parametrize(
+    ("asked", "terms"),
+    [
+        ("我们上次决定什么时候去北京", ["决定", "去北", "北京", "决", "定", "北", "京"]),
+        ("给猫的药一天吃几次", ["给猫", "药一", "一天", "天吃", "猫", "药", "吃"]),
+        ("目的是什么", ["目的", "目"]),
+        ("犬の足はどうなった", ["犬", "足"]),
+        ("フェリーの予约はいつだった", ["フェ", "ェリ", "リー", "予约", "予", "约"]),
+        ("りんごを", ["りん", "んご", "ごを"]),
+        ("取り消したか", ["取り", "取", "消"]),
+        ("비밀번호는", ["비밀", "밀번", "번호"]),
+        ("뭐였지", []),
+        ("배를", ["배를", "배"]),
+        ("什么时候", []),
+        ("อะไร", []),
+    ],
+)
+def test_of_a_question_what_is_asked_for_is_left(asked: str, terms: list[str]) -> None:
+    assert list(asked_terms(asked)) == terms
+
+
+def test_a_character_is_apart_from_what_is_no_word() -> None:
+    assert apart(["决定", "给猫", "母さ", "决", "猫", "母"]) == ["决定", "给猫", "母さ", "猫", "母"]
+
+
+@pytest.mark.parametrize("name", list(language_data("cjk")))
+def test_the_lists_are_in_folded_form(name: str) -> None:
+    text = language_data("cjk")[name]
+    assert fold(text) == text
+
+
+@given(st.text(st.sampled_from("的了什么猫犬のはかたカー가나를뭐เมื่อไห\u0ec4\u1780\u17d2\u1039々"), min_size=1))
+def test_any_run_has_terms(run: str) -> None:
+    assert run_terms(run)
+    assert all(run_terms(run))
+    assert all(asked_terms(run))
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("My sister Ana lives in Porto", ("Ana", "Porto")),
+        ("Ana's birthday is on 3 May", ("Ana",)),
+        ("I met Dr Moreira in New York on Monday", ("Moreira", "New York")),
+        ("We decided to use PostgreSQL", ("PostgreSQL",)),
+        ("Ana, Ben and Ana", ("Ana", "Ben")),
+        ("nothing here", ()),
+        ("I am", ()),
+        ("", ()),
+    ],
+)
+def test_names_are_known_by_their_capitals(text: str, names: tuple[str, ...]) -> None:
+    assert names_in(text) == names
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("Ana", "ana"), ("Ana's", "ANA"), ("São Paulo", "sao  paulo"), ("O’Brien", "o'brien")]
+)
+def test_two_spellings_are_one_name(one: str, other: str) -> None:
+    assert entity_key(one) == entity_key(other) != ""
+
+
+def test_a_question_may_mean_any_of_its_words_but_ordinary_ones() -> None:
+    keys = keys_in("What does ana silva do?")
+    assert "ana silva" in keys
+    assert "ana" in keys
+    assert "what" not in keys
+    assert keys_in("") == ()
+
+
+@given(st.text(max_size=500))
+def test_every_name_in_a_text_is_found_by_asking_with_that_text(text: str) -> None:
+    names = names_in(text)
+    assert len(names) <= MOST
+    assert all(0 < len(name) <= NAME_CHARS for name in names)
+    assert len(keys_in(text)) <= 240
+
+
+SMALL = """
+ok|OK!|Okay, thanks a lot!!|thx|👍|👍🏽❤️|lol|danke|Vielen Dank!|¡Gracias!|merci beaucoup|да, спасибо|ありがとう
+ありがとうございます！|はい|谢谢你！|好的，谢谢|감사합니다|شكراً|धन्यवाद|ขอบคุณครับ|Obrigada|grazie mille
+teşekkürler|...|good morning|hahahaha|yesss|okkk|thaaanks|sounds good 👍|will do|You’re welcome|danke dir
+alles klar, danke|D’accord merci|ça marche|muchísimas gracias|tá bom, valeu|va bene, grazie
+хорошо, спасибо|понял, спс|ахахаха
+好的谢谢|哈哈哈哈哈|嗯嗯嗯|了解しました、ありがとう|ㅋㅋㅋㅋ|네 감사합니다|شكرا جزيلا|cảm ơn bạn|terima kasih banyak
+ขอบคุณมากครับ|köszönöm szépen|ok bye, see you later|ok, no problem, thanks
+"""
+ABOUT = """
+where is the key?|key|Porto|ok, where is it|thanks for the soup|42|danke für die Suppe|где ключ|鍵はどこ|钥匙在哪里
+the good harbour|why|what did I say yesterday?|/x|Ana|はいからさん
+why?|Rex?|东京?|how?|when|Will?|May|港口|東京は？|好吃吗|谢谢餐厅在哪|why not?|and then?|PIN?|Tom|где?|почему?|wann|où ?
+なぜ？|什么时候|対馬|早稲田|了解事项|哈尔滨|行李|对马|tomorrow?|大阪|안경|왜?|لماذا|क्यों|ทำไม|1984|k8s|笑点|will it do?
+"""
+
+
+@pytest.mark.parametrize("text", [*SMALL.strip().replace("\n", "|").split("|"), "", "  "])
+def test_it_asks_nobody(text: str) -> None:
+    assert is_smalltalk(text)
+
+
+@pytest.mark.parametrize("text", ABOUT.strip().replace("\n", "|").split("|"))
+def test_it_is_looked_up(text: str) -> None:
+    assert not is_smalltalk(text)
+
+
+def test_whoever_writes_much_says_something() -> None:
+    assert is_smalltalk("ok " * 20)
+    assert not is_smalltalk("ok " * 100)

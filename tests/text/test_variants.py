@@ -1,14 +1,18 @@
-"""Identifiers, Kana and East Asian numbers as somebody else may have written them."""
+"""What may be meant by what was typed: slips, forms of a word, numbers, other spellings."""
 
 from __future__ import annotations
+
+from random import Random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.search.query import inflected, parse
 from core.text.normalize import clean
 from core.text.terms import terms_of
-from core.text.variants import MOST, other_ways
+from core.text.variants import MOST, are_kin, forms_of, meant, other_ways
+from tests.bench.hurry import slip
 
 
 @pytest.mark.parametrize(
@@ -61,3 +65,133 @@ def test_the_ways_are_few_and_have_terms(text: str) -> None:
     ways = other_ways(clean(text))
     assert len(ways) <= MOST
     assert all(way and all(way) for way in ways)
+
+
+@pytest.mark.parametrize(
+    ("typed", "word", "likelihood"),
+    [
+        ("lisbno", "lisbon", 1.0),
+        ("restaurrant", "restaurant", 1.0),
+        ("resturant", "restaurant", 0.7),
+        ("retaurant", "restaurant", 0.7),
+        ("comit", "commit", 1.0),
+        ("lisvon", "lisbon", 0.8),
+        ("lizbon", "lisbon", 0.8),
+        ("seperate", "separate", 0.4),
+        ("harxbour", "harbour", 0.5),
+    ],
+)
+def test_the_likelihood_of_a_slip(typed: str, word: str, likelihood: float) -> None:
+    assert meant(typed)[word] == likelihood
+
+
+def test_the_first_letter_is_seldom_wrong() -> None:
+    assert meant("kisbon")["lisbon"] < meant("lisvon")["lisbon"]
+    assert meant("isbon")["lisbon"] < meant("lisbn")["lisbon"]
+
+
+def test_a_slip_in_cyrillic_is_undone_too() -> None:
+    for typed in ("превет", "приввет", "рпивет", "привт", "приветы"):
+        assert "привет" in meant(typed), typed
+
+
+def test_every_slip_that_the_benchmark_makes_is_undone() -> None:
+    chance = Random(3)
+    for word in ("ferry", "harbour", "grandmother", "committee"):
+        for typed in {slip(word, chance) for _ in range(100)} - {word}:
+            assert word in meant(typed)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        ("adopt", "adoptive", True),
+        ("photo", "photograph", False),
+        ("photograph", "photographi", True),
+        ("парома", "паром", True),
+        ("port", "porto", True),
+        ("car", "cars", False),
+        ("transport", "translate", False),
+        ("adopt", "adopt", False),
+        ("", "", False),
+    ],
+)
+def test_kin(one: str, other: str, expected: bool) -> None:
+    assert are_kin(one, other) is are_kin(other, one) is expected
+
+
+@pytest.mark.parametrize(
+    ("word", "form"),
+    [
+        ("ferry", "ferries"),
+        ("ferries", "ferry"),
+        ("porto", "portos"),
+        ("glasses", "glass"),
+        ("москва", "москве"),
+        ("москве", "москва"),
+        ("анну", "анной"),
+        ("сергею", "сергей"),
+        ("ивана", "иван"),
+    ],
+)
+def test_number_and_case_are_forms(word: str, form: str) -> None:
+    assert form in forms_of(word)
+
+
+@pytest.mark.parametrize(
+    ("word", "other"),
+    [("reading", "read"), ("news", "new"), ("porto", "portal"), ("mars", "mar"), ("анна", "антон"), ("ana", "an")],
+)
+def test_another_word_is_none(word: str, other: str) -> None:
+    assert other not in forms_of(word)
+    assert forms_of(word)[0] == word
+
+
+def test_what_is_typed_with_operators_or_signs_is_meant_as_it_stands() -> None:
+    for text in ('"ferry"', "ferry OR boat", "ferry -boat", "ferr*", "波尔图", "core/store.py", "🦜", ""):
+        assert inflected(text) == parse(text)
+    assert inflected("Ferry Köln").terms == ("ferry|ferrys|ferryes|ferries", "koln|kolns|kolnes")
+
+
+@pytest.mark.parametrize(
+    ("typed", "way"),
+    [
+        ("912345678", ("912", "345", "678")),
+        ("5551234567", ("555", "123", "4567")),
+        ("0171234567", ("01", "71", "23", "45", "67")),
+        ("+351 912 345 678", ("912345678",)),
+        ("+351 912 345 678", ("351912345678",)),
+        ("1200", ("1", "200")),
+        ("1234567", ("1", "234", "567")),
+        ("€1,200", ("1200",)),
+        ("1.200", ("1200",)),
+        ("7pm", ("19", "00")),
+        ("7 pm", ("7pm",)),
+        ("7 PM", ("19", "00")),
+        ("9am", ("09", "00")),
+        ("12am", ("0", "00")),
+        ("19:00", ("7pm",)),
+        ("0:30", ("12", "30am")),
+        ("20:30", ("8", "30pm")),
+        ("8:30pm", ("20", "30")),
+    ],
+)
+def test_another_way_to_write_a_number(typed: str, way: tuple[str, ...]) -> None:
+    assert way in other_ways(typed)
+
+
+@pytest.mark.parametrize("text", ["", "ferry", "7", "1234567890123456"])
+def test_a_number_that_has_no_other_way(text: str) -> None:
+    assert other_ways(text) == []
+
+
+@pytest.mark.parametrize(("text", "way"), [("25:00", ("2500",)), ("13pm", ("13", "pm")), ("3 may", ("3may",))])
+def test_what_is_no_time_is_not_written_as_one(text: str, way: tuple[str, ...]) -> None:
+    assert other_ways(text) == [way]
+
+
+@given(st.text(alphabet="0123456789 .:,-apmh/", max_size=600))
+def test_the_ways_are_few_and_of_one_word_each(text: str) -> None:
+    ways = other_ways(text)
+    assert len(ways) <= MOST
+    assert all(way and all(word.isalnum() and word.isascii() for word in way) for way in ways)

@@ -12,23 +12,23 @@ from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from core.store.engine import Connection
 from core.store.query import READ_FIRST, READ_LAST, FoundSession, SearchQuery, ShownMessage
-from core.store.rows import bounded, maybe_moment, moment, scope_parameter, visible
+from core.store.rows import bounded, moment, scope_parameter, session_of, visible
 from core.store.sqlite.schema import SHOWN, in_list, list_value
 from core.store.sqlite.text_index import session_filters
-from core.types import Address, Role, Scope, Session
+from core.types import Role, Session
 
 BOOKEND = 3
 PREVIEW_CHARS = 160
 WINDOW_MAX = 100
 BROWSE_MAX = 100
 
-_SESSION = """sessions.id, addresses.platform, addresses.chat_id, addresses.thread_id, addresses.link_base, scopes.key,
-    sessions.started_at, sessions.last_at, sessions.ended_at, sessions.end_reason, sessions.title, sessions.external_id,
-    sessions.parent_id, sessions.root_id, sessions.messages"""
+_SESSION = """sessions.id, addresses.platform, addresses.chat_id, addresses.thread_id, addresses.link_base,
+    scopes.key AS scope_key, sessions.started_at, sessions.last_at, sessions.ended_at, sessions.end_reason,
+    sessions.title, sessions.external_id, sessions.parent_id, sessions.root_id, sessions.messages"""
 """What is shown of a session. Its system prompt, 10 KB and more, is not."""
 _PLACES = """
     CROSS JOIN addresses ON addresses.id = sessions.address_id CROSS JOIN scopes ON scopes.id = sessions.scope_id
@@ -120,7 +120,7 @@ class Passages:
             if row[0] in hidden:
                 first, last = hidden[row[0]]
                 ids = [id_ for id_ in ids if not first <= id_ <= last]
-            yield OpenedSession(_session_of(row), ids)
+            yield OpenedSession(session_of(row), ids)
 
     def around(self, opened: OpenedSession, anchor: int, bookend: int = BOOKEND) -> Stretch:
         """The window around the `anchor`, and `bookend` of the first and last messages."""
@@ -180,7 +180,7 @@ class Passages:
             within += " AND messages.created_at < :before"
         values = {**wanted, "scopes": self._scopes, "hidden": json.dumps(spans), "limit": page.stop + 1}
         rows = self._connection.execute(_browsing(within, narrowed, narrowed_later), values).fetchall()
-        found = [FoundSession(session=_session_of(row), preview=_line(row[-1])) for row in rows[page]]
+        found = [FoundSession(session=session_of(row), preview=_line(row[-1])) for row in rows[page]]
         return found, len(rows) > page.stop
 
 
@@ -216,26 +216,6 @@ def _browsing(within: str, narrowed: str, narrowed_later: str) -> str:
 def link(base: str | None, platform_id: str | None) -> str | None:
     """Where a message can be opened on its platform; None where it has no such links, or the id is none of its own."""
     return f"{base}{platform_id}" if base and platform_id and platform_id.isdecimal() else None
-
-
-def _session_of(row: Sequence[Any]) -> Session:
-    session_id, platform, chat_id, thread_id, link_base, scope_key, started_at, last_at, ended_at = row[:9]
-    end_reason, title, external_id, parent_id, root_id, messages = row[9:15]
-    return Session(
-        id=session_id,
-        address=Address(platform=platform, chat_id=chat_id, thread_id=thread_id or None),
-        scope=Scope(key=scope_key),
-        started_at=moment(started_at),
-        link_base=link_base,
-        title=title,
-        parent_id=parent_id,
-        root_id=root_id,
-        external_id=external_id,
-        last_at=moment(last_at),
-        ended_at=maybe_moment(ended_at),
-        end_reason=end_reason,
-        messages=messages,
-    )
 
 
 def _line(text: str | None) -> str | None:

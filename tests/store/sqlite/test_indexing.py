@@ -1,4 +1,4 @@
-"""The chunk index keeps up with what is said, follows changes, and stays within scopes."""
+"""The text indexes follow messages and facts, come through damage, and are rebuilt."""
 
 from __future__ import annotations
 
@@ -6,20 +6,32 @@ import contextlib
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from core.errors import StoreError
 from core.search.ranking import leading_terms
 from core.search.recall import Recall
+from core.store.facts import Fact, Facts
 from core.store.query import SearchQuery
-from core.store.sqlite import indexing
+from core.store.rows import set_meta
+from core.store.sessions import Conversations, append
+from core.store.sqlite import indexing, text_index
 from core.store.sqlite.database import Database
+from core.store.sqlite.indexing import empty_indexes, indexed_at_once, mend, write_text
 from core.store.sqlite.schema import register, scoped
-from core.store.sqlite.text_index import TextIndex
+from core.store.sqlite.text_index import VERSION_KEY, TextIndex
 from core.text.normalize import SCOPE
-from core.types import Window
+from core.text.terms import names_in
+from core.types import Message, Scope, Window
 from tests.fixtures.clock import SteadyClock
+from tests.fixtures.samples import ANA as SENDER
+from tests.fixtures.samples import CHAT, NOON, message, opened
 from tests.fixtures.stored_history import ANA, BEN, StoredHistory
 
 ASK = SearchQuery(scopes=frozenset({ANA}), text="What did we decide about the ferry?", messages=20)
@@ -245,3 +257,228 @@ def test_in_a_large_store_rare_terms_lead() -> None:
     assert leading_terms({"ana": 2_000, "ferri": 30, "kayak": 1_500}, 10_000) == (["ferri", "kayak"], ["ana"])
     assert leading_terms({"ferri": 30, "ana": 9_000}, 10_000) == (["ferri"], [])
     assert leading_terms({"ana": 9_000, "absent": 0}, 10_000) == (["absent", "ana"], [])
+
+
+TEXTS = ("the ferry to 東京都 leaves", "Ana 👍", "Привет", "plain words", "修改youer服务端")
+
+
+def _matching(word: str) -> Callable[[sqlite3.Connection], list[int]]:
+    statement = "SELECT rowid FROM messages_fts WHERE messages_fts MATCH :word ORDER BY rowid"
+    return lambda connection: [row[0] for row in connection.execute(statement, {"word": word})]
+
+
+def _adding(session_id: int, **changes: Any) -> Callable[[sqlite3.Connection], None]:
+    made: list[Message] = [message(session_id, text, **changes) for text in TEXTS]
+
+    def work(connection: sqlite3.Connection) -> None:
+        with indexed_at_once(connection):
+            for one in made:
+                append(connection, one)
+
+    return work
+
+
+async def test_at_once_is_as_by_triggers(database: Database, clock: SteadyClock) -> None:
+    session = await opened(Conversations(database, clock), "the ferry before")
+    await database.write(_adding(session.id))
+    await database.write(_adding(session.id, kind="command"))
+    assert await database.read(_matching("ferry")) == [1, 2]
+    assert await database.write(indexing.wrong) == []
+    assert not await database.read(text_index.is_stale)
+
+
+async def test_what_fails_changes_nothing(database: Database, clock: SteadyClock) -> None:
+    session = await opened(Conversations(database, clock), "the ferry before")
+
+    def work(connection: sqlite3.Connection) -> None:
+        _adding(session.id)(connection)
+        with indexed_at_once(connection):
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        await database.write(work)
+    assert await database.read(_matching("ferry")) == [1]
+    assert not await database.read(text_index.is_stale)
+    assert await database.write(indexing.wrong) == []
+
+
+async def test_what_waits_for_a_rebuild_goes_on_waiting(database: Database, clock: SteadyClock) -> None:
+    session = await opened(Conversations(database, clock), "the ferry before")
+    await database.write(indexing.flag)
+    await database.write(_adding(session.id))
+    assert await database.read(text_index.is_stale)
+    assert await database.read(_matching("ferry")) == [1]
+    while await database.write(indexing.rebuild):
+        pass
+    assert await database.read(_matching("ferry")) == [1, 2]
+    assert await database.write(indexing.wrong) == []
+
+
+pytestmark = pytest.mark.slow
+
+MINE: frozenset[Scope] = frozenset((SENDER,))
+
+
+def _rebuilt(connection: sqlite3.Connection) -> list[str]:
+    while indexing.rebuild(connection):
+        pass
+    return indexing.wrong(connection)
+
+
+def _rows(statement: str) -> Any:
+    return lambda connection: [tuple(row) for row in connection.execute(statement)]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE messages_fts_data SET block = zeroblob(10)",
+        "UPDATE messages_fts_data SET block = x'ffffffffffffffffffff'",
+        "UPDATE messages_fts_data SET block = x'ffffffffffffffffffff' WHERE id > 10",
+        "DELETE FROM messages_fts_data",
+        "DELETE FROM messages_fts_data WHERE id > 10",
+        "DELETE FROM messages_fts_idx",
+        "DROP TABLE messages_fts_data",
+        "DROP TABLE messages_fts_docsize",
+        "DROP TABLE messages_fts_config",
+        "UPDATE messages_fts_config SET v = 99 WHERE k = 'version'",
+        "UPDATE chunks_fts_data SET block = x'ffffffffffffffffffff'",
+        "DELETE FROM chunks_fts_data",
+        "DROP TABLE chunks_fts_idx",
+    ],
+)
+async def test_a_damaged_index_costs_no_message(tmp_path: Path, clock: SteadyClock, damage: str) -> None:
+    path = tmp_path / "state.db"
+    async with Database.open(path) as database:
+        made = await opened(Conversations(database, clock), "before 東京都 the damage")
+        settings = await database.read(_rows("SELECT * FROM messages_fts_config"))
+        await database.write(lambda connection: connection.execute(damage).close())
+    async with Database.open(path) as database:
+        conversations = Conversations(database, clock)
+        for text in ("one 大阪府", "two 京都府"):
+            await conversations.append([message(made.id, text, external_id=text[:3])])
+        assert await conversations.amend(CHAT, "two", "three 大阪城")
+        assert await conversations.amend(CHAT, "one", None)
+        rows = await conversations.history(made, MINE)
+        assert [row.text for row in rows] == ["before 東京都 the damage", "three 大阪城"]
+        found = await conversations.find(made.id, MINE)
+        assert found is not None
+        assert found.messages == 2
+        await database.write(empty_indexes)
+        assert await database.write(_rebuilt) == []
+        assert await database.read(_rows("SELECT * FROM messages_fts_config")) == settings
+        hits = await database.read(
+            _rows("SELECT rowid FROM messages_fts WHERE messages_fts MATCH 'three OR two OR one'")
+        )
+        assert hits == [(rows[1].id,)]
+
+
+async def test_a_damaged_index_is_emptied_and_can_be_rebuilt(database: Database, clock: SteadyClock) -> None:
+    conversations = Conversations(database, clock)
+    made = await opened(conversations, "before")
+    await database.write(
+        lambda connection: connection.execute("UPDATE messages_fts_data SET block = zeroblob(7) WHERE id = 10").close()
+    )
+    async with Database.open(database.path) as other:
+        await Conversations(other, clock).append([message(made.id, "after")])
+    assert await database.read(text_index.is_stale)
+    assert await database.read(_rows("SELECT COUNT(*) FROM messages_fts_docsize")) == [(0,)]
+    assert await database.write(_rebuilt) == []
+    assert not await database.read(text_index.is_stale)
+
+
+async def test_an_error_that_is_no_damage_flags_nothing(database: Database, clock: SteadyClock) -> None:
+    with pytest.raises(StoreError, match="no session 99"):
+        await Conversations(database, clock).append([message(99)])
+    for statement in ("INSERT INTO messages (id) VALUES (1)", "SELECT nothing", "INSERT INTO accounts VALUES (1, 2)"):
+        with pytest.raises(StoreError):
+            await write_text(database, lambda connection, wrong=statement: connection.execute(wrong).close())  # type: ignore[misc]
+    assert not await database.read(text_index.is_stale)
+
+
+OWN = frozenset((SENDER,))
+DAMAGE = (
+    "UPDATE facts_fts_data SET block = x'ffffffffffffffffffff'",
+    "DELETE FROM facts_fts_data",
+    "DROP TABLE facts_fts_docsize",
+    "DROP TABLE facts_fts_content",
+    "DELETE FROM facts_fts_config",
+)
+
+
+def fact(content: str, message_id: int | None = None) -> Fact:
+    return Fact(
+        scope=SENDER, content=content, kind="identity", origin="rule", created_at=NOON, message_id=message_id
+    )  # fmt: skip
+
+
+def _run(statement: str, connection: sqlite3.Connection) -> None:
+    connection.execute(statement)
+
+
+async def found(database: Database, *terms: str) -> list[str]:
+    """What the index finds, by text alone."""
+    return [known.content for known, _, _ in await Facts(database, SteadyClock()).candidates(terms, [], OWN)]
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+async def test_damage_costs_no_fact_and_no_edit(tmp_path: Path, clock: SteadyClock, damage: str) -> None:
+    path = tmp_path / "state.db"
+    async with Database.open(path) as database:
+        conversations = Conversations(database, clock)
+        made = await opened(conversations)
+        said = (await conversations.append([message(made.id, "I like tea", external_id="1")]))[0]
+        await Facts(database, clock).learn(fact("I like tea", said.id))
+        await Facts(database, clock).learn(fact("I like olives"))
+        await database.write(lambda connection: connection.execute(damage).close())
+    async with Database.open(path) as database:
+        conversations = Conversations(database, clock)
+        await conversations.append([message(made.id, "and cake", external_id="2")])
+        assert await conversations.amend(CHAT, "1", "I like mate")
+        await Facts(database, clock).learn(fact("I like honey"))
+        assert set(await found(database, "like")) == {"I like olives", "I like honey"}
+        assert not await database.write(mend), "it is whole again"
+
+
+async def test_what_was_folded_otherwise_is_folded_anew(database: Database, clock: SteadyClock) -> None:
+    for content in ("I like tea", "I like olives", "I like honey"):
+        await Facts(database, clock).learn(fact(content))
+    recall = Recall(database, clock)
+    await database.write(lambda connection: connection.execute("UPDATE facts_fts SET terms = 'old'").close())
+    assert not await recall.tend()
+    assert await found(database, "oliv", "honei") == [], "it was made by this version"
+    await database.write(lambda connection: set_meta(connection, VERSION_KEY, "0"))
+    while await recall.tend():
+        pass
+    assert set(await found(database, "oliv", "honei")) == {"I like olives", "I like honey"}
+    assert await recall.verify() == []
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        ("DELETE FROM facts_fts WHERE rowid < 3", "or that it holds and that are gone: 2."),
+        ("INSERT INTO facts_fts (rowid, terms) VALUES (9, 'x')", "or that it holds and that are gone: 1."),
+        ("UPDATE facts_fts_data SET block = x'ffffffffffffffffffff'", "The search index of the facts is damaged"),
+        ("DROP TABLE facts_fts_content", "The search index of the facts is damaged"),
+    ],
+)
+async def test_a_check_finds_what_is_wrong_and_a_repair_mends_it(
+    tmp_path: Path, clock: SteadyClock, damage: str, said: str
+) -> None:
+    path = tmp_path / "state.db"
+    async with Database.open(path) as database:
+        assert await Recall(database, clock).verify() == []
+        for content in ("I live in Porto", "I like olives", "I met Ben"):
+            await Facts(database, clock).learn(replace(fact(content), entities=names_in(content)))
+        assert await Recall(database, clock).verify() == []
+        await database.write(partial(_run, damage))
+    async with Database.open(path) as database:
+        index = Recall(database, clock)
+        assert said in " ".join(await index.verify())
+        await index.rebuild()
+        assert await index.verify() == []
+        assert await found(database, "oliv") == ["I like olives"]
+        assert [known.content for known in await Facts(database, SteadyClock()).of_entities(["porto"], OWN)] == [
+            "I live in Porto"
+        ]
