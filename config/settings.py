@@ -340,35 +340,33 @@ def _missing(options: Mapping[str, Any]) -> Iterator[str]:
             yield f"{platform}.enabled: is true, but there is no token; set the environment variable {variable}"
 
 
-_EXPECTED: Mapping[str, str] = {
-    "bool_type": "true or false",
-    "int_type": "a whole number",
-    "float_type": "a number",
-    "finite_number": "a number, neither nan nor inf",
-    "string_type": "a text in quotes",
-    "string_too_short": "a text that is not empty",
-    "string_too_long": "a shorter text",
-    "tuple_type": "a list in brackets",
-    "missing": "there too",
+_SAID: Mapping[str, str] = {
+    "extra_forbidden": "is not an option; config/default.toml has them all",
+    "model_type": "should be a table, written [{path}]",
+    "dict_type": "should be a table, written [{path}]",
+    "mapping_type": "should be a table, written [{path}]",
+    "bool_type": "should be true or false",
+    "int_type": "should be a whole number",
+    "float_type": "should be a number",
+    "finite_number": "should be a number, neither nan nor inf",
+    "string_type": "should be a text in quotes",
+    "string_too_short": "should be a text that is not empty",
+    "tuple_type": "should be a list in brackets",
+    "missing": "should be there too",
+    "value_error": "{error}",
 }
-"""What pydantic's kinds of error ask for."""
+"""Pydantic's kinds of error in the words of somebody who edits TOML."""
 
 
 def _problem(detail: Any) -> str:
-    """A finding of pydantic in the words of somebody who edits TOML."""
     first, *rest = detail["loc"]
     path = ENVIRONMENT.get(first, first) + "".join(
         f"[{part}]" if isinstance(part, int) else f".{part}" for part in rest
     )
-    kind = detail["type"]
-    if kind == "extra_forbidden":
-        return f"{path}: is not an option; config/default.toml has them all"
-    if kind == "value_error":
-        return f"{path}: {detail['ctx']['error']}"
-    if kind in ("model_type", "dict_type", "mapping_type"):
-        return f"{path}: should be a table, written [{path}]"
+    kind, context = detail["type"], detail.get("ctx", {})
     if kind == "literal_error":
-        listed = str(detail["ctx"]["expected"]).replace("'", '"')
+        listed = str(context["expected"]).replace("'", '"')
         return f"{path}: should be {re.sub('True|False', lambda found: found[0].lower(), listed)}"
-    expected = _EXPECTED.get(kind)
-    return f"{path}: should be {expected}" if expected else f"{path}: {str(detail['msg']).removeprefix('Input ')}"
+    if kind not in _SAID:
+        return f"{path}: {str(detail['msg']).removeprefix('Input ')}"
+    return f"{path}: {_SAID[kind].format(path=path, error=context.get('error'))}"

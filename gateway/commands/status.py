@@ -126,16 +126,17 @@ class UsageCommands:
 def _details(name: str, spending: Spending) -> str:
     if not spending.calls:
         return f"**{name}**: no model was asked."
-    purposes = ", ".join(f"{part.calls:,} {texts.table('CALL_KINDS')[kind]}" for kind, part in spending.kinds)
+    kinds, causes = texts.table("CALL_KINDS"), texts.table("MISS_CAUSES")
+    bills = (
+        f"{part.calls:,} {kinds[kind]} by {escape(model)} ({_price(part)})" for (kind, model), part in spending.bills
+    )
     lines = [
-        f"**{name}**: {_tokens(spending)}",
+        f"**{name}**: {_tokens(spending)}.",
         f"- {escape(_cost(spending))}",
-        f"- {texts.counted(spending.calls, 'call')}: {purposes}.",
+        f"- {texts.counted(spending.calls, 'call')}: {', '.join(bills)}.",
     ]
-    for (kind, model), part in spending.bills if len(spending.bills) > 1 else ():
-        lines.append(f"  - {escape(model)}, {texts.table('CALL_KINDS')[kind]}: {_price(part)}")
     misses = [
-        f"  - {part.missed:,} tokens in {texts.counted(part.calls, 'request')} {texts.table('MISS_CAUSES')[cause]}"
+        f"  - {part.missed:,} tokens in {texts.counted(part.calls, 'request')} {causes[cause]}"
         for cause, part in spending.misses
     ]
     return "\n".join([*lines, *(["- Not in the cache:", *misses] if misses else ())])
@@ -144,9 +145,7 @@ def _details(name: str, spending: Spending) -> str:
 def _tokens(spending: Spending) -> str:
     usage = spending.usage
     read = f"{usage.cache_read:,} of them read from the cache ({100 * spending.cached:.0f} %)"
-    hour = f" ({usage.cache_write_hour:,} for an hour)" if usage.cache_write_hour else ""
-    written = f", {usage.cache_write:,} written to it{hour}" if usage.cache_write else ""
-    return f"{usage.sent:,} tokens in{f', {read}{written}' if usage.sent else ''}; {usage.output:,} tokens out."
+    return f"{usage.sent:,} tokens in, {read}, {usage.cache_write:,} written to it; {usage.output:,} tokens out"
 
 
 def _cost(spending: Spending) -> str:
@@ -159,18 +158,12 @@ def _cost(spending: Spending) -> str:
     return f"{text}." + (f" Besides, usage.prices in mneme.toml has no price for {unpriced}." if unpriced else "")
 
 
-def _listed(rows: Sequence[tuple[str, Spending]]) -> str:
-    lines = []
-    for name, spending in rows:
-        usage = spending.usage
-        lines.append(
-            f"- {name}: {_price(spending)}, {usage.sent:,} tokens in, {usage.cache_read:,} "
-            f"({100 * spending.cached:.0f} %) from the cache, {usage.cache_write:,} written to it, {usage.output:,} out"
-        )
-    return "\n".join(lines) or texts.NO_MODEL_ASKED
-
-
 def _price(spending: Spending) -> str:
     if spending.cost is None:
         return "no price"
     return spending.prices.amount(spending.cost) + (" and more" if spending.unpriced else "")
+
+
+def _listed(rows: Sequence[tuple[str, Spending]]) -> str:
+    lines = [f"- {name}: {_price(spending)}; {_tokens(spending)}" for name, spending in rows]
+    return "\n".join(lines) or texts.NO_MODEL_ASKED

@@ -46,7 +46,7 @@ async def test_what_was_spent(home: Path) -> None:
     assert (by_session["session"], by_session["title"]) == (1, "Where does the ferry leave?")
     assert by_session["misses"] == lately["misses"], "each conversation says why its prefix missed"
     shown = good(home, "usage")
-    assert "2 calls: 2 for answers." in shown
+    assert "2 calls: 2 for answers by scripted ($0.261)." in shown
     assert "It cost $0.261; without the cache it would have been $0.401." in shown
     assert "100,000 tokens in 1 request at the first request of a conversation" in shown
     assert "Where does the ferry leave?" in good(home, "usage", "sessions", "--limit", "1")

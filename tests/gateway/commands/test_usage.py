@@ -40,7 +40,7 @@ async def test_costs_calls_and_causes_of_a_conversation(home: Path) -> None:
     )
     # Written 0.30, read 0.01, sent plain 0.0006, answered 0.0301; without a cache 0.4406 and the same answers.
     assert "It cost $0.341; without the cache it would have been $0.471." in here.replace("\\", "")
-    assert "3 calls: 2 for answers, 1 for titles." in here
+    assert "3 calls: 2 for answers by scripted ($0.340), 1 for titles by scripted ($0.0007)." in here
     assert "100,000 tokens in 1 request at the first request of a conversation" in here
     assert lately == here.replace("This conversation", "The last 30 days")
 
@@ -64,8 +64,8 @@ async def test_by_month_and_by_conversation(home: Path) -> None:
             "Where does the \\*ferry\\* leave?",
         ]
         assert (
-            "$0.080, 120,000 tokens in, 100,000 (83 %) from the cache, 20,000 written to it, 2,000 out"
-            in listed.replace("\\", "")
+            "$0.080; 120,000 tokens in, 100,000 of them read from the cache (83 %), 20,000 written to it; "
+            "2,000 tokens out" in listed.replace("\\", "")
         )
         (month,) = (await _usage(harness, "months")).splitlines()
         assert f"{harness.services.clock.now():%B}" in month
