@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import copy
 import logging
 import sys
 import threading
@@ -252,8 +251,7 @@ class DiscordClient(discord.Client):
                 thread.stop()
 
     def dispatch(self, event: str, /, *args: Any, **kwargs: Any) -> None:
-        """Events leave here and now, in their order. A message is copied, because the library changes its own in place
-        when an edit comes, perhaps before anybody has read it."""
+        """What is said goes on here and now, in its order."""
         match event:
             case "connect" | "resumed":
                 # With READY; the event "ready" comes seconds later, when all guilds are known.
@@ -264,19 +262,7 @@ class DiscordClient(discord.Client):
             case "disconnect":
                 # The library tries again by itself, and tells of the error to nobody but its log.
                 self.failure = reason(sys.exception())
-            case "message":
-                self._events.message(copy.copy(args[0]), self._raw)
-            case "raw_message_edit":
-                self._events.edit(args[0], self._raw)
-            case "raw_message_delete":
-                self._events.delete(args[0].message_id, args[0].channel_id, args[0].cached_message)
-            case "raw_bulk_message_delete":
-                cached = {message.id: message for message in args[0].cached_messages}
-                for message_id in sorted(args[0].message_ids):
-                    self._events.delete(message_id, args[0].channel_id, cached.get(message_id))
-            case "interaction":
-                self._events.interaction(args[0], self._raw)
-            case _:
+            case _ if not self._events.take(event, args[0] if args else None, self._raw):
                 super().dispatch(event, *args, **kwargs)
 
     def _guarded(self, event: str, parse: Callable[[Any], None]) -> Callable[[Any], None]:

@@ -7,6 +7,7 @@ fails is tried again, and in the end set aside as it came; what the store cannot
 from __future__ import annotations
 
 import asyncio
+import copy
 import logging
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
 from datetime import timedelta
@@ -111,22 +112,29 @@ class DiscordEvents:
         """An event that the library cannot read."""
         self.start(self._set_aside(raw, repr(error)))
 
-    def message(self, message: discord.Message, raw: Any) -> None:
-        self._start_taking(message.channel.id, message, raw, self._reader(message))
-
-    def edit(self, event: discord.RawMessageUpdateEvent, raw: Any) -> None:
-        after, before, bot = event.message, event.cached_message, _bot(event.message)
-        self._start_taking(event.channel_id, after, raw, lambda channel: from_edit(after, before, channel, bot))
-
-    def delete(self, message_id: int, channel_id: int, before: discord.Message | None) -> None:
-        """`before`: the message where the library still knew it."""
-        now, raw = self._clock.now(), {"id": str(message_id), "channel_id": str(channel_id)}
-        self._start_taking(channel_id, before, raw, lambda channel: from_delete(message_id, before, channel, now))
-
-    def interaction(self, interaction: discord.Interaction[discord.Client], raw: Any) -> None:
-        is_ours = interaction.type in (discord.InteractionType.application_command, discord.InteractionType.component)
-        if self._sink is not None and is_ours and self._has_room():
-            self.start(self._take_interaction(self._sink, interaction, raw))
+    def take(self, event: str, told: Any, raw: Any) -> bool:
+        """Whether this event of the library is one that is taken in. `raw`: as it came."""
+        match event:
+            case "message":
+                # A copy: the library changes its own when an edit comes, perhaps before anybody has read it.
+                message = copy.copy(told)
+                self._start_taking(message.channel.id, message, raw, self._reader(message))
+            case "raw_message_edit":
+                after, before, bot = told.message, told.cached_message, _bot(told.message)
+                self._start_taking(told.channel_id, after, raw, lambda channel: from_edit(after, before, channel, bot))
+            case "raw_message_delete":
+                self._start_deleting(told.channel_id, told.message_id, told.cached_message, raw)
+            case "raw_bulk_message_delete":
+                cached = {message.id: message for message in told.cached_messages}
+                for message_id in sorted(told.message_ids):
+                    self._start_deleting(told.channel_id, message_id, cached.get(message_id), raw)
+            case "interaction":
+                is_ours = told.type in (discord.InteractionType.application_command, discord.InteractionType.component)
+                if self._sink is not None and is_ours and self._has_room():
+                    self.start(self._take_interaction(self._sink, told, raw))
+            case _:
+                return False
+        return True
 
     async def locate(self, channel_id: int, known: object = None, user_id: int | None = None) -> DiscordChannel | None:
         """A channel by id, asked of Discord when the library does not know it; None where the bot may not see it.
@@ -196,6 +204,11 @@ class DiscordEvents:
         if sink is None or (message is not None and message.author.id == _bot(message).id) or not self._has_room():
             return
         self.start(self._take(sink, channel_id, raw, partial(self._admit, sink, channel_id, known, read)))
+
+    def _start_deleting(self, channel_id: int, message_id: int, before: discord.Message | None, raw: Any) -> None:
+        """`before`: the message where the library still knew it."""
+        now = self._clock.now()
+        self._start_taking(channel_id, before, raw, lambda channel: from_delete(message_id, before, channel, now))
 
     async def _admit(self, sink: Sink, channel_id: int, known: object, read: _Reader) -> int | None:
         channel = await self.locate(channel_id, known)
