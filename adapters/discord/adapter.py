@@ -20,10 +20,9 @@ import discord
 import yarl
 from discord.gateway import KeepAliveHandler
 
-from adapters.discord.commands import announce
 from adapters.discord.events import DiscordEvents
 from adapters.discord.messages import NOBODY, UNREACHABLE, UNREADABLE, reason
-from adapters.discord.normalize import PLATFORM
+from adapters.discord.normalize import PLATFORM, described
 from adapters.poll_lock import PollLock
 from core.errors import ConfigError, DeliveryError, MnemeError
 from core.ports import Clock, Reply, Sink
@@ -129,7 +128,7 @@ class Discord:
                 try:
                     client = await self._ready()
                     if not is_announced:
-                        self.events.start(announce(client, commands))
+                        self.events.start(_announce(client, commands))
                         is_announced = True
                     await self._connect(client)
                     is_lost_soon = client.is_identified and loop.time() - started_at <= STEADY_AFTER_S
@@ -309,6 +308,18 @@ async def log_in(client: discord.Client, token: str, *, has_message_content: boo
         raise ConfigError(WRONG_TOKEN) from error
     except (*UNREACHABLE, *UNREADABLE) as error:
         raise DeliveryError(f"Discord cannot be reached: {reason(error)}") from error
+
+
+async def _announce(client: discord.Client, specs: Sequence[CommandSpec]) -> None:
+    """Registers the commands globally; the same again changes nothing. A failure is logged: the old ones stay."""
+    application_id = client.application_id
+    if application_id is None:
+        return
+    wanted = [payload for spec in specs for payload in described(spec)]
+    try:
+        await client.http.bulk_upsert_global_commands(application_id, wanted)
+    except (*UNREACHABLE, *UNREADABLE) as error:
+        log.warning("Discord did not take the commands, those registered before stay: %s", error)
 
 
 async def _ended(connection: asyncio.Task[None]) -> None:

@@ -213,7 +213,8 @@ class DiscordMessages(_Messages):
 class DiscordInteraction(_Messages):
     """One interaction. `is_private`: ephemeral, fixed with the first thing that is sent.
 
-    States: nothing sent yet; deferred ("thinking"); answered. The lock keeps the deferral and the answer apart.
+    States: nothing sent yet; deferred ("thinking", the response is done); answered. The lock keeps the deferral and the
+    answer apart.
     """
 
     is_idempotent = False
@@ -223,7 +224,6 @@ class DiscordInteraction(_Messages):
         self._interaction = interaction
         self._is_private = self._was_private = is_private
         self._lock = asyncio.Lock()
-        self._is_deferred = False
         self._is_answered = False
 
     async def defer(self) -> None:
@@ -234,7 +234,6 @@ class DiscordInteraction(_Messages):
             try:
                 with answered():
                     await self._interaction.response.defer(ephemeral=self._is_private, thinking=True)
-                self._is_deferred = True
             except DeliveryError as error:
                 log.warning("Discord did not take the deferral of interaction %d: %s", self._interaction.id, error)
 
@@ -244,12 +243,14 @@ class DiscordInteraction(_Messages):
             if self._is_answered:
                 return
             self._is_answered = True
-            is_press = self._interaction.type is discord.InteractionType.component
+            response = self._interaction.response
+            # A press that was not deferred shows nothing that could be deleted.
+            is_seen = response.is_done() or self._interaction.type is not discord.InteractionType.component
             try:
                 with answered():
-                    if not self._is_deferred:
-                        await self._interaction.response.defer(ephemeral=True, thinking=not is_press)
-                    if self._is_deferred or not is_press:
+                    if not response.is_done():
+                        await response.defer(ephemeral=True, thinking=is_seen)
+                    if is_seen:
                         await self._interaction.delete_original_response()
             except DeliveryError as error:
                 log.info("Interaction %d could not be dismissed: %s", self._interaction.id, error)
@@ -263,7 +264,7 @@ class DiscordInteraction(_Messages):
             if self._is_private or not answer.is_private:
                 return
             self._is_private = True
-            if self._is_deferred and not self._is_answered:
+            if self._interaction.response.is_done() and not self._is_answered:
                 self._is_answered = True
                 with answered():
                     await self._interaction.delete_original_response()
@@ -292,7 +293,7 @@ class DiscordInteraction(_Messages):
         options = {"ephemeral": self._is_private, "allowed_mentions": NOBODY, **dressed(answer)}
         if self._is_answered:
             return (await interaction.followup.send(text, wait=True, **options)).id
-        if not self._is_deferred:
+        if not interaction.response.is_done():
             try:
                 response = await interaction.response.send_message(text, **options)
                 return response.message_id or (await interaction.original_response()).id

@@ -1,4 +1,6 @@
-"""Turns Discord's channels and events into `Address`, `Scope` and `Inbound`. Pure: no call, no state.
+"""Turns Discord's channels and events into `Address`, `Scope` and `Inbound`, and our commands into what Discord calls
+application commands. Pure: no call, no state. Commands are within Discord's limits as `commands.toml` names them; a
+test holds that.
 
 Fails closed: a channel whose kind is not certain gives none at all.
 """
@@ -13,12 +15,18 @@ from typing import Any
 
 import discord
 
-from adapters.discord import commands
-from core.types import Address, Attachment, Command, CommandSpec, Inbound, Scope, Sender
+from core.types import Address, Attachment, Command, CommandSpec, Inbound, Option, Scope, Sender
 
 PLATFORM = "discord"
 WRITTEN_TYPES = (discord.MessageType.default, discord.MessageType.reply)
 """Kinds of messages that a person has written; all others are notes of the system."""
+CHAT_INPUT, MESSAGE = 1, 3
+"""Kinds of application commands: typed, and in the menu of a message."""
+STRING = 3
+"""Kind of option."""
+PLACES = {"contexts": [0, 1], "integration_types": [0]}
+"""Used in guilds and direct chats, installed in guilds."""
+QUOTES = frozenset('"\u201c\u201d\u201e\u2033')
 MENTION = re.compile(r"<(@!?|@&|#)([0-9]{15,20})>")
 
 
@@ -73,7 +81,7 @@ def from_message(
     inbound = _written(message, channel, bot)
     if not inbound.text and not inbound.attachments:
         return None
-    return replace(inbound, command=_typed(inbound.text, specs) if channel.is_direct else None)
+    return replace(inbound, command=_typed_command(inbound.text, specs) if channel.is_direct else None)
 
 
 def from_edit(
@@ -103,12 +111,13 @@ def from_interaction(
     data: dict[str, Any] = dict(interaction.data or {})
     command, reply_to = None, str(interaction.message.id) if interaction.message is not None else None
     if interaction.type is not discord.InteractionType.component:
-        name = str(data["name"])
-        if (spec := commands.chosen(data, specs)) is not None:
+        name, is_of_menu = str(data["name"]), data.get("type") == MESSAGE
+        spec = next((spec for spec in specs.values() if is_of_menu and spec.menu == name), None)
+        if spec is not None:
             name, reply_to = spec.name, str(data["target_id"])
-            arguments = _chosen(data["resolved"]["messages"][reply_to], interaction)
+            arguments = _chosen_text(data["resolved"]["messages"][reply_to], interaction)
         else:
-            arguments = commands.joined(data.get("options"), specs.get(name))
+            arguments = joined(data.get("options"), specs.get(name))
         command = Command(name=name, arguments=arguments)
     return _inbound(
         channel,
@@ -123,7 +132,7 @@ def from_interaction(
     )
 
 
-def _chosen(raw: Any, interaction: discord.Interaction[discord.Client]) -> str:
+def _chosen_text(raw: Any, interaction: discord.Interaction[discord.Client]) -> str:
     """What the message of a context menu says, with whose words they are, unless they are the caller's own."""
     message = discord.Message(state=interaction._state, channel=interaction.channel, data=raw)  # type: ignore[arg-type]
     is_own = message.author == interaction.user and message.webhook_id is None
@@ -191,7 +200,7 @@ def _text(message: discord.Message, bot: discord.ClientUser) -> str:
     return MENTION.sub(named, text)
 
 
-def _typed(text: str, specs: Mapping[str, CommandSpec]) -> Command | None:
+def _typed_command(text: str, specs: Mapping[str, CommandSpec]) -> Command | None:
     """A known command that was pasted or typed as a plain message, which Discord's client does not catch."""
     name, _, arguments = text.partition(" ")
     if not name.startswith("/") or name[1:].lower() not in specs:
@@ -209,3 +218,38 @@ def _attachment(file: discord.Attachment) -> Attachment:
     family = "voice" if file.is_voice_message() else (file.content_type or "").partition("/")[0]
     kind = family if family in ("voice", "image", "audio", "video") else "file"
     return Attachment(kind=kind, name=file.filename, mime=file.content_type, size_bytes=file.size, reference=file.url)
+
+
+def described(spec: CommandSpec) -> list[dict[str, Any]]:
+    """The payloads of one command and of its entry in the menu of a message, if it has one. Discord wants required
+    options first; the order of values is restored in `joined`."""
+    options = [_option(option) for option in sorted(spec.options, key=lambda option: not option.is_required)]
+    typed = {"type": CHAT_INPUT, "name": spec.name, "description": spec.description, "options": options, **PLACES}
+    return [typed, {"type": MESSAGE, "name": spec.menu, **PLACES}] if spec.menu else [typed]
+
+
+def _option(option: Option) -> dict[str, Any]:
+    described = {"type": STRING, "name": option.name, "description": option.description, "required": option.is_required}
+    choices = [{"name": choice, "value": choice} for choice in option.choices]
+    return described | ({"choices": choices} if choices else {})
+
+
+def joined(options: object, spec: CommandSpec | None) -> str:
+    """The values of a call, in the order of the command's options, as one line; switches and what has a prefix stand
+    before the rest, whatever quotes that has."""
+    given = {str(option["name"]): str(option["value"]) for option in options} if isinstance(options, list) else {}
+    if spec is None:
+        return " ".join(given.values()).strip()
+    ordered = sorted(spec.options, key=lambda option: (not option.is_switch, not option.prefix))
+    values = [_typed_option(option, given[option.name]) for option in ordered if option.name in given]
+    return spec.joiner.join(value for value in values if value).strip()
+
+
+def _typed_option(option: Option, value: str) -> str:
+    """A value as a person would type it, in quotes; quotes inside of it cannot be escaped and are left out."""
+    if option.is_switch:
+        return option.prefix if value == "true" else ""
+    if not option.prefix:
+        return value
+    words = " ".join("".join(character for character in value if character not in QUOTES).split())
+    return f'{option.prefix}"{words}"' if words else ""

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from adapters.discord.commands import chosen, entry
+from adapters.discord.normalize import described
 from core.store.mailbox import Inbox
 from core.types import Command
 from gateway.commands.facts import FactCommands
@@ -41,15 +41,9 @@ async def router(api: DiscordApi, clock: SteadyClock, inbox: Inbox) -> AsyncIter
         yield router
 
 
-def call(message: dict[str, Any]) -> dict[str, Any]:
-    return {"type": 3, "name": "Remember this", "target_id": "5", "resolved": {"messages": {"5": message}}}
-
-
 def test_the_entry_is_as_discord_wants_it() -> None:
-    assert DiscordSchema().request(*PUT, [entry(SPEC)]) == {}
-    assert chosen(call({}), {"remember": SPEC}) is SPEC
-    assert chosen({"type": 1, "name": "remember"}, {"remember": SPEC}) is None
-    assert chosen({"type": 3, "name": "Something else"}, {"remember": SPEC}) is None
+    assert DiscordSchema().request(*PUT, described(SPEC)) == {}
+    assert [payload["name"] for payload in described(SPEC)] == ["remember", "Remember this"]
 
 
 async def test_one_s_own_message_is_remembered_as_it_stands(api: DiscordApi, router: FakeRouter) -> None:

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from adapters.discord.commands import described, entry, joined
+from adapters.discord.normalize import described, joined
 from core.search.query import read_filters
 from core.store.query import SearchQuery
 from core.types import CommandSpec, Option
@@ -34,9 +34,7 @@ SPEC = CommandSpec(
 
 @pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.name)
 def test_every_command_fits_discords_limits(spec: CommandSpec) -> None:
-    payload = described(spec)
-    entries = [entry(spec)] if spec.menu else []
-    assert DiscordSchema().request(*PUT, [payload, *entries]) == {}
+    assert DiscordSchema().request(*PUT, described(spec)) == {}
     assert 1 <= len(spec.description) <= 100
     assert len(spec.options) <= 25
     assert all(re.fullmatch("[a-z_]{1,32}", name) for name in (spec.name, *(option.name for option in spec.options)))
@@ -51,7 +49,7 @@ def test_there_are_not_too_many_commands() -> None:
 
 
 def test_required_options_come_first() -> None:
-    assert [option["name"] for option in described(SPEC)["options"]] == ["when", "how_often"]
+    assert [option["name"] for option in described(SPEC)[0]["options"]] == ["when", "how_often"]
 
 
 def test_values_are_joined_in_the_order_of_the_command() -> None:
