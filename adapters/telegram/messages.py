@@ -184,7 +184,7 @@ class TelegramRequest(BaseRequest):
         if code in _HALFWAY:
             raise LostReplyError(f"Telegram answers with status {code}")
         if code != HTTPStatus.TOO_MANY_REQUESTS:
-            if code >= HTTPStatus.BAD_REQUEST and b'"ok"' not in payload:
+            if code >= HTTPStatus.MULTIPLE_CHOICES and b'"ok"' not in payload:
                 # A proxy, or the page of a network that wants a login: what it refuses says nothing of the token.
                 raise NetworkError(f"what answers with status {code} is no Bot API")
             return code, payload
@@ -203,8 +203,8 @@ class TelegramRequest(BaseRequest):
             for field, (file_name, content, mime) in data.multipart_data.items():
                 body.add_field(field, content, filename=file_name, content_type=mime)
         timeout = aiohttp.ClientTimeout(total=CALL_TIMEOUT_S, connect=CONNECT_TIMEOUT_S, sock_read=read_s)
-        proxy = _proxy(url.partition("/bot")[0])
-        async with self._session.request(method, url, data=body, timeout=timeout, proxy=proxy) as response:
+        options: Any = {"timeout": timeout, "proxy": _proxy(url.partition("/bot")[0]), "allow_redirects": False}
+        async with self._session.request(method, url, data=body, **options) as response:
             return response.status, await response.read()
 
 

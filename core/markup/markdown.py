@@ -280,9 +280,13 @@ class _Writer:
 
 
 def _table_lines(table: SyntaxTreeNode) -> list[str]:
-    rows = [row.children for part in table.children for row in part.children]
-    aligns = [str(cell.attrs.get("style", "")).removeprefix("text-align:") for cell in rows[0]]
-    return table_lines([[_inline_text(cell) for cell in row] for row in rows], aligns)
+    """With aligned columns; a ruled line under the first row. Each row has equally many cells."""
+    cells = [row.children for part in table.children for row in part.children]
+    aligns = [str(cell.attrs.get("style", "")).removeprefix("text-align:") for cell in cells[0]]
+    rows = [[_inline_text(cell) for cell in row] for row in cells]
+    widths = [min(max(map(width, column)), _WIDEST_COLUMN) for column in zip(*rows, strict=True)]
+    lines = [" | ".join(map(_padded, row, widths, aligns)).rstrip() for row in rows]
+    return [lines[0], "-+-".join("-" * columns for columns in widths), *lines[1:]]
 
 
 def _inline_text(cell: SyntaxTreeNode) -> str:
@@ -298,13 +302,6 @@ def width(text: str) -> int:
         return len(text)
     shown = (character for character in text if unicodedata.category(character) not in ("Mn", "Me", "Cf"))
     return sum(2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in shown)
-
-
-def table_lines(rows: Sequence[Sequence[str]], aligns: Sequence[str]) -> list[str]:
-    """Rows of equally many cells as lines with aligned columns; a ruled line under the first row."""
-    widths = [min(max(map(width, column)), _WIDEST_COLUMN) for column in zip(*rows, strict=True)]
-    lines = [" | ".join(map(_padded, row, widths, aligns)).rstrip() for row in rows]
-    return [lines[0], "-+-".join("-" * columns for columns in widths), *lines[1:]]
 
 
 def _padded(cell: str, columns: int, align: str) -> str:

@@ -475,10 +475,11 @@ async def test_a_refused_token_is_told_without_showing_it(api: BotApi, house: Ho
         assert "AAwrong" not in str(told.value) + repr(told.value.__cause__)
 
 
-@pytest.mark.parametrize("status", [401, 403, 404])
+@pytest.mark.parametrize("status", [302, 401, 403, 404])
 async def test_what_is_no_bot_api_refuses_no_token(api: BotApi, house: House, status: int) -> None:
     async def portal(_: web.BaseRequest) -> web.StreamResponse:
-        return web.Response(status=status, text="<html>Log in to this network</html>")
+        headers = {"Location": "/login"}
+        return web.Response(status=status, text="<html>Log in to this network</html>", headers=headers)
 
     port = int(api.url.rpartition(":")[2])
     await api.stop()
