@@ -98,7 +98,7 @@ class SessionTracker:
         session, rows = found or (await self._conversations.ensure(blank), [])
         if not session.sight <= turn.scopes:
             # Less may be seen here than when the prompt was written: neither it nor what was recalled then may stay.
-            session, rows = await self._followed(session, blank, "rights", session.id, turn.epoch), []
+            session, rows = await self._followed(session, blank, "rights", turn.epoch), []
             session = await self._with_prompt(session, turn)
         elif not session.system_prompt:
             session = await self._with_prompt(session, turn)
@@ -114,8 +114,7 @@ class SessionTracker:
         rows = await self._conversations.history(session, turn.scopes)
         kept = await self._memory.on_pre_compress(session, rows)
         child = self._child(session, turn.address, turn.scope, rows)
-        child = await self._followed(session, child, "length", session.id, turn.epoch)
-        child = await self._with_prompt(child, turn, kept)
+        child = await self._with_prompt(await self._followed(session, child, "length", turn.epoch), turn, kept)
         return child, await self._conversations.history(child, turn.scopes)
 
     async def end(self, session: Session) -> None:
@@ -125,8 +124,7 @@ class SessionTracker:
 
     async def place(self, turn: Turn) -> Session:
         """The open session of the turn's address, or a new one without a prompt."""
-        found = await self._conversations.current(turn.address)
-        return found or await self._conversations.ensure(self._blank(turn.address, turn.scope))
+        return await self._conversations.ensure(self._blank(turn.address, turn.scope))
 
     async def amend(self, address: Address, external_id: str, text: str | None) -> bool:
         """Rewords the message of this platform id, or erases it (None), here and in memory; False if there is none."""
@@ -158,18 +156,17 @@ class SessionTracker:
             await self._memory.on_session_switch(session_id, None, "resume")
             return reopened
         child = self._child(session, address, scope, await self._conversations.history(session, scopes))
-        return await self._followed(await self._conversations.current(address), child, "new", session.id, epoch)
+        return await self._followed(await self._conversations.current(address), child, "new", epoch)
 
     def tokens(self, session: Session, rows: Sequence[Message]) -> float:
         """Tokens of the next request: the real usage of the last call and an estimate of the rest."""
-        # What a carried row cost was the cost of its own, longer conversation.
-        mine = [i for i, row in enumerate(rows) if row.usage and row.usage.sent and row.session_id == session.id]
-        last = max(mine, default=None)
-        if last is None:
-            return len(session.system_prompt) / CHARS_PER_TOKEN + sum(map(_estimate, rows))
-        usage = rows[last].usage
-        assert usage is not None
-        return usage.sent + usage.output + sum(map(_estimate, rows[last + 1 :]))
+        estimated = 0.0
+        for row in reversed(rows):
+            # What a carried row cost was the cost of its own, longer conversation.
+            if row.usage and row.usage.sent and row.session_id == session.id:
+                return row.usage.sent + row.usage.output + estimated
+            estimated += _estimate(row)
+        return len(session.system_prompt) / CHARS_PER_TOKEN + estimated
 
     def _carried(self, rows: Sequence[Message]) -> int | None:
         """The id of the first message of the last whole turns that fit into 20 % of the window."""
@@ -191,18 +188,14 @@ class SessionTracker:
         return replace(blank, parent_id=parent.id, opens_at=self._carried(rows), title=parent.title)
 
     async def _followed(
-        self,
-        before: Session | None,
-        after: Session,
-        reason: EndReason,
-        parent_id: int,
-        epoch: ErasureEpoch | None,
+        self, before: Session | None, after: Session, reason: EndReason, epoch: ErasureEpoch | None
     ) -> Session:
         """Opens `after` in place of `before`, which ends for this `reason`."""
         opened = await self._conversations.create(after, reason, epoch)
         if before is not None:
             await self._ended(before)
         if not opened.is_incognito:
+            parent_id = after.parent_id or (before.id if before else None)
             await self._memory.on_session_switch(opened.id, parent_id, "resume" if reason == "new" else reason)
         return opened
 

@@ -267,8 +267,10 @@ class Conversations:
 
     async def ensure(self, session: Session) -> Session:
         """The open session of the address; `session`, created, when there is none."""
+        if found := await self.current(session.address):
+            return found
         if held := self._incognito.conversations.get(session.address):
-            return held.session or self._incognito.open(held, session)
+            return self._incognito.open(held, session)
         return await self._database.write(
             lambda connection: _open(connection, session.address) or create(connection, session)
         )
