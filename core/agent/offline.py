@@ -208,13 +208,9 @@ def _known(messages: Sequence[Json]) -> list[str]:
 
 def _last_call(messages: Sequence[Json]) -> tuple[str, str, bool] | None:
     """Name, result and failure of the tool call that the conversation ends with."""
-    if len(messages) < 2:
+    last = messages[-1]["content"][-1] if len(messages) > 1 else {}
+    if last.get("type") != "tool_result":
         return None
-    results = [block for block in messages[-1]["content"] if block.get("type") == "tool_result"]
-    has_words = any(block.get("type") == "text" for block in messages[-1]["content"])
-    if not results or has_words:
-        return None
-    last = results[-1]
     names = {block["id"]: str(block["name"]) for block in messages[-2]["content"] if block.get("type") == "tool_use"}
     return names.get(last["tool_use_id"], ""), str(last.get("content", "")), bool(last.get("is_error"))
 

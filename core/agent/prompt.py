@@ -63,7 +63,6 @@ class UserMessages:
 
     def __init__(self, memory: MemoryManager, zone: str, budget_chars: int) -> None:
         self._memory = memory
-        self._zone_name = zone
         self._zone = ZoneInfo(zone)
         self._budget_chars = budget_chars
 
@@ -98,7 +97,7 @@ class UserMessages:
 
     def _time_line(self, row: Message, context: ToolContext) -> str:
         at = row.created_at.astimezone(self._zone)
-        parts = [f"{at:%A} {at.day} {at:%B %Y}, {at:%H:%M} {self._zone_name}"]
+        parts = [f"{at:%A} {at.day} {at:%B %Y}, {at:%H:%M} {self._zone}"]
         if context.scope.is_room and row.sender:
             account = Account(platform=context.session.address.platform, user_id=row.sender.id)
             marks = [account_mark(account)] if row.sender.id else []
@@ -141,6 +140,7 @@ def serves(tool: Tool, session: Session) -> bool:
 
 
 INTERRUPTED = "The tool was interrupted and gave no result."
+_MISSING: Json = {"type": "tool_result", "content": INTERRUPTED, "is_error": True}
 _UNMARKABLE = ("thinking", "redacted_thinking")
 
 
@@ -200,31 +200,21 @@ def _mark(turn: dict[str, Any], mark: Json) -> dict[str, Any]:
     return {**turn, "content": content}
 
 
-def _answered(turns: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _answered(turns: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     out: list[dict[str, Any]] = []
     called: list[str] = []
-
-    def add_user(given: dict[str, Json], rest: Sequence[Json]) -> None:
-        if content := [*_results(given, called), *rest]:
-            out.append({"role": "user", "content": content})
-
-    for turn in turns:
+    for turn in (*turns, {"role": "user", "content": []}):
+        content = turn["content"] if turn["role"] == "user" else []
+        given = {block["tool_use_id"]: block for block in content if block.get("type") == "tool_result"}
+        answer = [given.get(call) or {**_MISSING, "tool_use_id": call} for call in called]
+        answer += [block for block in content if block.get("type") != "tool_result"]
+        if answer:
+            out.append({"role": "user", "content": answer})
+        called = []
         if turn["role"] == "assistant":
-            if called:
-                add_user({}, ())
             out.append(turn)
             called = [block["id"] for block in turn["content"] if block.get("type") == "tool_use"]
-            continue
-        given = {block["tool_use_id"]: block for block in turn["content"] if block.get("type") == "tool_result"}
-        add_user(given, [block for block in turn["content"] if block.get("type") != "tool_result"])
-        called = []
-    add_user({}, ())
     return out
-
-
-def _results(given: dict[str, Json], called: Iterable[str]) -> list[Json]:
-    missing = {"type": "tool_result", "content": INTERRUPTED, "is_error": True}
-    return [given.get(call) or {**missing, "tool_use_id": call} for call in called]
 
 
 def _from_first_user(turns: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -80,18 +80,12 @@ class ToolRunner:
             except Exception as error:
                 self._log.exception("a tool failed", tool=tool.name)
                 result = f"{tool.name} failed ({type(error).__name__}). Tell the person, or try another way."
-        return self._row(call, tool, result, is_error, context)
-
-    @staticmethod
-    def _row(call: Json, tool: Tool | None, result: str, is_error: bool, context: ToolContext) -> Message:
         result = result.encode("utf-8", "replace").decode("utf-8")
         if len(result) > RESULT_CHARS:
             result = result[:RESULT_CHARS] + f"\n[cut: {len(result) - RESULT_CHARS:,} more characters]"
-        block: dict[str, object] = {"type": "tool_result", "tool_use_id": call["id"]}
-        if result.strip():
-            block["content"] = result
-        if is_error:
-            block["is_error"] = True
+        block = {"type": "tool_result", "tool_use_id": call["id"]}
+        block |= {"content": result} if result.strip() else {}
+        block |= {"is_error": True} if is_error else {}
         return Message(
             role="tool",
             text=result,

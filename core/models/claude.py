@@ -372,9 +372,9 @@ def joined(blocks: Sequence[Json]) -> str:
 
 
 def unmarked(request: Request) -> Request:
-    parts = (request.system, request.messages, request.tools)
-    system, messages, tools = (tuple(map(_without_marks, part)) for part in parts)
-    return replace(request, system=system, messages=messages, tools=tools)
+    """The request without cache marks, which stand on blocks of the system prompt and of messages only."""
+    messages = tuple({**turn, "content": [_bare(block) for block in turn["content"]]} for turn in request.messages)
+    return replace(request, system=tuple(map(_bare, request.system)), messages=messages)
 
 
 def sound(value: Any) -> Any:
@@ -408,16 +408,8 @@ def _form(block: Json) -> dict[str, Any] | None:
     raise ModelFailure("unknown_block", block=kind[:40])
 
 
-def _without_marks(value: Any) -> Any:
-    """Marks stand on blocks, on tools, and on blocks within a tool result; never inside what a tool was called with."""
-    if isinstance(value, list | tuple):
-        return type(value)(map(_without_marks, value))
-    if isinstance(value, Mapping):
-        bare = {key: item for key, item in value.items() if key != "cache_control"}
-        if "content" in bare:
-            bare["content"] = _without_marks(bare["content"])
-        return bare
-    return value
+def _bare(block: Json) -> Json:
+    return {name: value for name, value in block.items() if name != "cache_control"}
 
 
 WORDS_CHARS = 300  # of a server's own explanation

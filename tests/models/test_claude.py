@@ -243,7 +243,7 @@ async def test_a_server_that_counts_nothing_of_the_cache() -> None:
 
 
 async def test_cache_marks_are_dropped_for_a_server_that_refuses_them() -> None:
-    marked = {"system": (text("S", cache_control=MARK),), "tools": ({**TOOL, "cache_control": MARK},)}
+    marked = {"system": (text("S", cache_control=MARK),), "tools": (TOOL,)}
     api: dict[str, Any] = {"is_local": True, "takes_marks": False}
     async with calling(lambda _: "Yes.", api) as (double, caller):
         first = await caller.ask([text("One?", cache_control=MARK)], **marked)
@@ -349,21 +349,13 @@ def test_what_cannot_be_kept_is_an_error(block: dict[str, Any]) -> None:
         claude.kept([block])
 
 
-def test_marks_are_taken_off_wherever_they_may_stand() -> None:
+def test_marks_are_taken_off_and_nothing_else() -> None:
     mark = {"cache_control": {"type": "ephemeral"}}
     call = {"type": "tool_use", "id": "a", "name": "n", "input": {"cache_control": "an argument"}}
-    result = {"type": "tool_result", "tool_use_id": "a", "content": [{"type": "text", "text": "r"}]}
 
     def request(marks: dict[str, Any]) -> Request:
-        marked_result = {**result, "content": [{"type": "text", "text": "r", **marks}], **marks}
-        return Request(
-            system=({"type": "text", "text": "s", **marks},),
-            messages=(
-                {"role": "user", "content": "Hi"},
-                {"role": "assistant", "content": [{**call, **marks}]},
-                {"role": "user", "content": [marked_result]},
-            ),
-            tools=({"name": "n", "input_schema": {}, **marks},),
-        )
+        said = {"type": "text", "text": "s", **marks}
+        asked = {"role": "user", "content": [said]}
+        return Request(system=(said,), messages=(asked, {"role": "assistant", "content": [{**call, **marks}]}))
 
     assert claude.unmarked(request(mark)) == claude.unmarked(request({})) == request({})
