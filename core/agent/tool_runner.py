@@ -58,28 +58,15 @@ class ToolRunner:
         return bare
 
     async def _call(self, call: Json, context: ToolContext) -> Message:
-        tool = self.tools.get(call["name"])
-        is_error = True
-        if tool is None:
-            known = [name for name, one in self.tools.items() if serves(one, context.session)]
-            result = f"There is no tool {call['name']}; there are {', '.join(known)}."
-        elif not context.session.is_remembered and tool.is_outside:
-            result = f"{tool.name} asks a service outside, which is not done here. Go on without it."
-        elif context.session.is_incognito and not tool.is_reading:
-            result = f"This conversation is incognito, so {tool.name} does nothing here. Tell the person."
-        else:
-            limit_s = max(self._timeout_s, tool.patience_s)
-            try:
-                async with asyncio.timeout(limit_s):
-                    result = await tool.run(call.get("input") or {}, context)
-                is_error = False
-            except (Refused, ToolError) as error:
-                result = str(error)
-            except TimeoutError:
-                result = f"{tool.name} took longer than {limit_s:g} s and was stopped."
-            except Exception as error:
-                self._log.exception("a tool failed", tool=tool.name)
-                result = f"{tool.name} failed ({type(error).__name__}). Tell the person, or try another way."
+        tool, is_error = self.tools.get(call["name"]), True
+        try:
+            result = await self._result(tool, call, context)
+            is_error = False
+        except (Refused, ToolError) as error:
+            result = str(error)
+        except Exception as error:
+            self._log.exception("a tool failed", tool=call["name"])
+            result = f"{call['name']} failed ({type(error).__name__}). Tell the person, or try another way."
         result = result.encode("utf-8", "replace").decode("utf-8")
         if len(result) > RESULT_CHARS:
             result = result[:RESULT_CHARS] + f"\n[cut: {len(result) - RESULT_CHARS:,} more characters]"
@@ -95,3 +82,20 @@ class ToolRunner:
             kind="quote" if tool is not None and tool.is_quote else "chat",
             tool_name=call["name"],
         )
+
+    async def _result(self, tool: Tool | None, call: Json, context: ToolContext) -> str:
+        """What a tool says. Raises ToolError for one that may not be called here or takes too long, and what it
+        raises."""
+        if tool is None:
+            known = [name for name, one in self.tools.items() if serves(one, context.session)]
+            raise ToolError(f"There is no tool {call['name']}; there are {', '.join(known)}.")
+        if not context.session.is_remembered and tool.is_outside:
+            raise ToolError(f"{tool.name} asks a service outside, which is not done here. Go on without it.")
+        if context.session.is_incognito and not tool.is_reading:
+            raise ToolError(f"This conversation is incognito, so {tool.name} does nothing here. Tell the person.")
+        limit_s = max(self._timeout_s, tool.patience_s)
+        try:
+            async with asyncio.timeout(limit_s):
+                return await tool.run(call.get("input") or {}, context)
+        except TimeoutError as error:
+            raise ToolError(f"{tool.name} took longer than {limit_s:g} s and was stopped.") from error
