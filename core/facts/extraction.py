@@ -35,8 +35,8 @@ from core.text.normalize import language_data
 from core.text.terms import ME, attribute_of, names_in, terms_of
 from core.types import Account, ErasureEpoch, Message, Payer, Request, Session
 
-MAX_TOKENS = 1_000
-MOST_FACTS = 12
+MAX_TOKENS = 2_000
+MOST_FACTS = 24
 
 
 class ToldFact(BaseModel):
@@ -125,6 +125,8 @@ class Candidate:
     doubt: str = ""
 
 
+_UNREADABLE = (400, 413, 422)
+"""HTTP statuses that refuse the messages themselves, also the next time: the rules read them."""
 _OBJECT = re.compile(r"\{[^{}]*\}")
 
 
@@ -139,14 +141,19 @@ class Extraction:
         self._log = structlog.get_logger("extraction")
 
     async def candidates(self, messages: Sequence[Message]) -> list[Candidate]:
-        """Raises ModelError."""
+        """Raises ModelError where the model cannot be asked now."""
         said = [row for row in messages if typed(row)]
         if self._model is None:
             return self._by_rules(said)
         said = [row for row in said if len(set(terms_of(own_words(row.text)))) > 1]
         if not said:
             return []
-        told, is_whole = await self._asked(self._model, said)
+        try:
+            told, is_whole = await self._asked(self._model, said)
+        except ModelError as error:
+            if error.status not in _UNREADABLE:
+                raise
+            told, is_whole = [], False
         found = self._looked_up(told, said)
         if not is_whole:
             named = {one.message for one in told}
@@ -215,8 +222,6 @@ def _read(answer: str) -> tuple[list[_Item], bool]:
     return found, shape == f"[{','.join('#' * len(found))}]"
 
 
-_UNREADABLE = (400, 413, 422)
-"""HTTP statuses that refuse the messages themselves, also the next time."""
 PATIENCE = timedelta(minutes=2)
 """How long a model that was out of reach is left alone."""
 
@@ -259,9 +264,7 @@ class FactReader:
                     facts = await self._facts(session, rows, epoch)
                 except ModelError as error:
                     self._log.info("no facts were read", why=str(error))
-                    if error.status not in _UNREADABLE:
-                        return False
-                    facts = []
+                    return False
                 rows = await self._store.keep(rows, facts)
         return True
 

@@ -115,7 +115,7 @@ async def test_old_scheduled_and_imported_conversations_are_left_alone(database:
 
 async def test_while_the_model_is_out_of_reach_nothing_is_lost(database: Database, clock: SteadyClock) -> None:
     gone, refused = ModelError("out of reach", is_retryable=True), ModelError("too odd", status=400)
-    model = ScriptedModel(gone, told("I moved to Porto"), refused, told("I like green tea"))
+    model = ScriptedModel(gone, told("I moved to Porto"), refused, told("I like green tea", place="green tea"))
     house = _House(database, clock, model)
     own = await house.conversations.create(session())
     await house.say(own, "I moved to Porto, you know")
@@ -124,11 +124,12 @@ async def test_while_the_model_is_out_of_reach_nothing_is_lost(database: Databas
     assert (len(model.requests), await house.known()) == (1, []), "it is left alone for a while"
     await house.rest()
     assert await house.known() == ["I moved to Porto"]
-    await house.say(own, "something that the server refuses to read")
+    await house.say(own, "My sister is Ana", "something that the server refuses to read")
     await house.memory.on_session_end(own, ())
     await house.say(own, "I like green tea, and nothing else")
     await house.memory.on_session_end(own, ())
     assert "refuses to read" not in model.sent(), "what is refused for good is not asked again"
+    assert await house.known() == ["I moved to Porto", "My sister is Ana", "I like green tea"]
 
 
 async def test_what_nobody_has_typed_so_waits_for_a_yes_but_not_in_a_room(
