@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from itertools import islice
 from typing import NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -24,8 +25,6 @@ EXAMPLES = "Write it like 'tomorrow at 9 call Ana', 'in 20 minutes tea' or 'ever
 _DAY = timedelta(days=1)
 PARTS = {"morning": 9, "afternoon": 15, "evening": 19, "night": 20}
 """The hour meant by a part of the day without a clock time."""
-_YEARS_AHEAD = 8
-"""How far a day is looked for: 29 February comes within eight years."""
 SHORTEST = timedelta(minutes=1)
 """Nothing repeats more often."""
 _AT = re.compile(r"At (\d\d:\d\d(?:(?:,| and|, and) \d\d:\d\d)*) (.+)")
@@ -161,19 +160,10 @@ class When:
         """The days that are meant, the most likely first; a later one counts when the first is past already."""
         if self.day is not None:
             return [self.day]
-        if self.weekdays:
-            ahead = min((weekday - today.weekday()) % 7 for weekday in self.weekdays)
-            return [today + ahead * _DAY, today + (ahead + 7) * _DAY]
-        months = [self.month] if self.month else range(1, 13)
-        days = (
-            calendar_day(year, month, self.month_days[0] if self.month_days else 1)
-            for year in range(today.year, today.year + _YEARS_AHEAD + 1)
-            for month in months
-        )
-        found = [day for day in days if day is not None and day >= today][:2]
-        if not found:
-            raise Refused(f"There is no such day. {EXAMPLES}")
-        return found
+        month_days = ",".join(map(str, self.month_days)) or "*"
+        evening = datetime.combine(today - _DAY, time(23, 59))
+        days = CronSim(f"0 0 {month_days} {self.month or '*'} {_cron_days(self.weekdays)}", evening)
+        return [moment.date() for moment in islice(days, 2)]
 
     def _after_span(self, span: Span, here: datetime) -> datetime:
         day = later(here.date(), span.months) + timedelta(days=span.days)
@@ -235,9 +225,8 @@ class When:
 
 def _future(moment: datetime, here: datetime) -> datetime:
     if moment <= here:
-        local = moment.astimezone(here.tzinfo)
-        local_words = f"{local:%A} {local.day} {local:%B %Y} at {local:%H:%M}"
-        raise Refused(f"{local_words} is past. Name a moment that is still to come. {EXAMPLES}")
+        said = _said(moment.astimezone(here.tzinfo))
+        raise Refused(f"{said} is past. Name a moment that is still to come. {EXAMPLES}")
     return moment
 
 
@@ -350,10 +339,10 @@ def describe(schedule: Schedule, zone: str, now: datetime, *, is_full: bool = Fa
     `is_full`: always with the zone and the next date."""
     if schedule.at is not None:
         local = schedule.at.astimezone(zone_info(zone))
-        return _moment(local, is_exact=abs(schedule.at - now) < timedelta(minutes=5)) + f" ({zone})" * is_full
+        return _said(local, is_exact=abs(schedule.at - now) < timedelta(minutes=5)) + f" ({zone})" * is_full
     own = zone_info(schedule.zone)
     local = (next_after(schedule, now) or now).astimezone(own)
-    then = f", next {_moment(local)}"
+    then = f", next {_said(local)}"
     if schedule.cron is not None:
         return f"{_cron_words(schedule.cron)}{then * is_full} ({own.key})"
     every_s = schedule.every_s or 60
@@ -400,7 +389,7 @@ def spell(seconds: float) -> str:
     return " ".join(parts[:2]) or "0 seconds"
 
 
-def _moment(local: datetime, *, is_exact: bool = False) -> str:
+def _said(local: datetime, *, is_exact: bool = False) -> str:
     seconds = f":{local:%S}" if is_exact and local.second else ""
     return f"{local:%A} {local.day} {local:%B %Y} at {local:%H:%M}{seconds}"
 
