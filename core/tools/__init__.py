@@ -1,1 +1,1 @@
-"""The tools the model may call, one file each."""
+"""Reminders as everybody handles them, and the tools the model may call, one file each."""

@@ -13,10 +13,12 @@ from pathlib import Path
 from core.errors import HistoryError
 from core.store.engine import Connection
 
-_NEEDED = {
-    "sessions": {"id", "source", "started_at"},
-    "messages": {"id", "session_id", "role", "content", "timestamp"},
-}
+_COLUMNS = """
+SELECT tables.name, columns.name FROM sqlite_master tables JOIN pragma_table_info(tables.name) columns
+WHERE tables.name IN ('sessions', 'messages')
+"""
+_NEEDED = {("sessions", name) for name in ("id", "source", "started_at")}
+_NEEDED |= {("messages", name) for name in ("id", "session_id", "role", "content", "timestamp")}
 
 
 @contextlib.contextmanager
@@ -29,24 +31,17 @@ def open_hermes(path: Path, title: str) -> Iterator[Connection]:
     try:
         with contextlib.closing(sqlite3.connect(uri, uri=True)) as connection:
             connection.row_factory = sqlite3.Row
-            _check(connection, title)
+            columns = set(map(tuple, connection.execute(_COLUMNS)))
+            if ("sessions", "scope_id") in columns:
+                raise HistoryError(
+                    f"{title} is a state.db of Mneme itself. Use `mneme export` in its home, and import that."
+                )
+            if not columns >= _NEEDED:
+                raise HistoryError(
+                    f"{title} is a database, but not of Hermes: sessions and messages as it has them are missing."
+                )
             yield connection
     except (sqlite3.DatabaseError, OSError) as error:
         raise HistoryError(
             f"{title} cannot be read ({error}). Close Hermes, or copy its state.db and import the copy."
         ) from error
-
-
-def _check(connection: Connection, title: str) -> None:
-    columns = {
-        table: {row[0] for row in connection.execute("SELECT name FROM pragma_table_info(?)", (table,))}
-        for table in _NEEDED
-    }
-    if {"scope_id", "address_id"} <= columns["sessions"]:
-        raise HistoryError(
-            f"{title} is a state.db of Mneme itself. Use `mneme export` in its own home and import that."
-        )
-    if not all(needed <= columns[table] for table, needed in _NEEDED.items()):
-        raise HistoryError(
-            f"{title} is a database, but not of Hermes: it has no sessions and messages as Hermes has them."
-        )
