@@ -16,7 +16,7 @@ from core.search.recall import HistorySearch
 from core.search.results import CLOSE, OPEN, no_results, to_json, to_markdown
 from core.store.query import SearchQuery
 from core.text.normalize import on_one_line
-from core.types import Answer, Payer, Scope, Session
+from core.types import Answer, Payer, Session
 from gateway import texts
 from gateway.cli.runtime import (
     OWN,
@@ -24,13 +24,9 @@ from gateway.cli.runtime import (
     InScope,
     Limit,
     Words,
-    answer_with,
-    fail,
     joined,
-    print_json,
     say,
     say_json,
-    seen,
     show,
     tell,
     visit,
@@ -102,8 +98,8 @@ def recall(  # noqa: PLR0913  The options are read off the signature.
     if sender is not None:
         wanted = said_by(wanted, sender)
 
-    async def work(services: Services) -> None:
-        asked = replace(wanted, scopes=await seen(services, scope))
+    async def work(services: Services, context: CommandContext) -> Answer | None:
+        asked = replace(wanted, scopes=context.scopes)
         for key, value in (("before", before), ("after", after)):
             if value is None:
                 continue
@@ -114,18 +110,19 @@ def recall(  # noqa: PLR0913  The options are read off the signature.
         async with _searching(services, asked) as search:
             if text == STREAM:
                 await _stream(search, asked)
-                return
+                return None
             results = await search.recall(asked)
         if not results.sessions and results.shape in ("read", "scroll"):
             raise Refused(no_results(results))
         if as_json:
             say_json(to_json(results))
-            return
+            return None
         show(to_markdown(results, services.zone, is_wide=True))
         for hit in results.messages:
             tell(f"{hit.message_id} {hit.snippet.replace(OPEN, '').replace(CLOSE, '')}")
+        return None
 
-    visit(work)
+    visit(work, scope)
 
 
 @asynccontextmanager
@@ -170,22 +167,22 @@ def sessions(words: Words = None, limit: Limit = 20, scope: InScope = None, as_j
         return
     text = joined(rest if action == "list" else words)
 
-    async def objects(services: Services, scopes: frozenset[Scope]) -> object:
-        return [_object(one) for one in await find_sessions(services, scopes, text, limit)]
+    async def work(services: Services, context: CommandContext) -> Answer | None:
+        if not as_json:
+            return await list_sessions(services, context, text, limit)
+        say_json([_object(one) for one in await find_sessions(services, context.scopes, text, limit)])
+        return None
 
-    async def listed(services: Services, context: CommandContext) -> Answer:
-        return await list_sessions(services, context, text, limit)
-
-    print_json(objects, scope) if as_json else answer_with(listed, scope)
+    visit(work, scope)
 
 
 def _show(session_id: int, scope: str | None, as_json: bool) -> None:
-    async def work(services: Services) -> None:
-        scopes, zone = await seen(services, scope), services.zone
-        session = await services.conversations.find(session_id, scopes)
+    async def work(services: Services, context: CommandContext) -> None:
+        zone = services.zone
+        session = await services.conversations.find(session_id, context.scopes)
         if session is None:
-            fail(f"There is no session {session_id}.")
-        messages = await services.transcripts.transcript(session.id, scopes)
+            raise Refused(f"There is no session {session_id}.")
+        messages = await services.transcripts.transcript(session.id, context.scopes)
         if as_json:
             said = [
                 {
@@ -205,7 +202,7 @@ def _show(session_id: int, scope: str | None, as_json: bool) -> None:
             name = on_one_line(message.sender.name if message.sender else "") or message.role
             tell(f"{message.id}  {texts.moment(message.created_at, zone)}  {name}: {message.text}")
 
-    visit(work)
+    visit(work, scope)
 
 
 def export(scope: InScope = None) -> None:
@@ -214,13 +211,13 @@ def export(scope: InScope = None) -> None:
     Calls of tools and what they returned, and commands, are left out.
     """
 
-    async def work(services: Services) -> None:
+    async def work(services: Services, context: CommandContext) -> None:
         from core.transfer.formats import to_line
 
-        async for record in services.archive.export(await seen(services, scope)):
+        async for record in services.archive.export(context.scopes):
             say(to_line(record))
 
-    visit(work)
+    visit(work, scope)
 
 
 def _object(session: Session) -> dict[str, object]:

@@ -18,7 +18,8 @@ from core.store.archive import ImportReport
 from core.store.notes import Author, Operation
 from core.types import Scope
 from gateway import texts
-from gateway.cli.runtime import AsJson, InScope, fail, say, say_json, scope_of, visit
+from gateway.cli.runtime import AsJson, InScope, fail, say, say_json, visit
+from gateway.commands.registry import CommandContext
 from gateway.services import Services
 
 if TYPE_CHECKING:
@@ -55,9 +56,9 @@ def import_file(
     from core.transfer.formats import Choices
     from core.transfer.source import Source
 
-    async def work(services: Services) -> None:
+    async def work(services: Services, context: CommandContext) -> None:
         choices = Choices(
-            scope=scope_of(scope),
+            scope=context.scope,
             zone=services.zone,
             assistants=frozenset(assistant or ()),
             own=frozenset(me or ()),
@@ -78,7 +79,7 @@ def import_file(
         if report.refused and not report.taken and not report.known:
             raise typer.Exit(1)
 
-    visit(work)
+    visit(work, scope)
 
 
 def _show(report: ImportReport, source: Source, as_json: bool) -> None:

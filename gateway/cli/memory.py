@@ -30,11 +30,9 @@ from gateway.cli.runtime import (
     Words,
     Yes,
     chat,
-    context_of,
     fail,
     joined,
     leaving,
-    print_json,
     say,
     say_json,
     tell,
@@ -45,6 +43,7 @@ from gateway.services import Services, chosen, is_running
 if TYPE_CHECKING:
     from gateway.commands.facts import FactCommands
     from gateway.commands.memory import MemoryCommands
+    from gateway.commands.registry import CommandContext
 
 Target = Literal["memory", "user"]
 InTarget = Annotated[Target | None, typer.Option("--target", help="memory: what I learned; user: who you are.")]
@@ -105,10 +104,8 @@ def _list(target: InTarget = None, scope: InScope = None, as_json: AsJson = Fals
         targets = ("memory", "user") if target is None else (target,)
         return {name: await services.notebook.entries(scopes, name) for name in targets}
 
-    if as_json:
-        print_json(objects, scope)
-    else:
-        chat(notes_of, Command(name="memory", arguments=f"list {target or ''}".strip()), scope)
+    command = Command(name="memory", arguments=f"list {target or ''}".strip())
+    chat(notes_of, command, scope, objects=objects if as_json else None)
 
 
 def _remember(
@@ -128,15 +125,15 @@ def _list_facts(
 ) -> None:
     """What I know, the latest first; with words, what has to do with them."""
 
-    async def work(services: Services) -> None:
+    async def work(services: Services, context: CommandContext) -> None:
         commands = facts_of(services)
-        facts = await commands.find(joined(words), await context_of(services, scope), limit)
+        facts = await commands.find(joined(words), context, limit)
         if not facts and not as_json:
             tell(f"I know nothing about “{joined(words)}”." if words else texts.NOTHING_YET)
         for fact in facts:
             say_json(_fact_object(fact)) if as_json else tell(f"f{fact.id}: {commands.known.line_of(fact)}")
 
-    visit(work)
+    visit(work, scope)
 
 
 def _forget(
@@ -159,7 +156,7 @@ def _fact_object(fact: Fact) -> Json:
 def _providers(as_json: AsJson = False) -> None:
     """List the memories there are: what is built in, and services, in the package and in plugins/ of the home."""
 
-    async def work(services: Services) -> None:
+    async def work(services: Services, _: CommandContext) -> None:
         settings = services.settings
         found, wrong = chosen(settings)
         plugins = Plugins(settings.home)
@@ -189,7 +186,7 @@ def _sync(
     What it was told already is not told again; what was scheduled, incognito or forgotten is told to nobody.
     """
 
-    async def work(services: Services) -> None:
+    async def work(services: Services, _: CommandContext) -> None:
         found, wrong = chosen(services.settings)
         provider = next((one for one in found if one.name == name), None)
         if provider is None:

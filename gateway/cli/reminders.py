@@ -8,7 +8,7 @@ import typer
 
 from config.settings import Settings
 from core.types import Command, Scope
-from gateway.cli.runtime import AsJson, InScope, Words, Yes, chat, joined, print_json, say
+from gateway.cli.runtime import AsJson, InScope, Words, Yes, chat, joined, say
 from gateway.commands.reminders import ReminderCommands
 from gateway.services import Services, is_running
 
@@ -53,9 +53,7 @@ def cron(words: Words = None, scope: InScope = None, as_json: AsJson = False, ye
     action = next(iter(words or ()), "list")
     if as_json and action != "list":
         raise typer.BadParameter("only the list has it", param_hint="--json")
-    if as_json:
-        print_json(objects, scope)
-        return
-    chat(ReminderCommands, Command(name="cron", arguments=joined(words)), scope, yes=yes)
+    command = Command(name="cron", arguments=joined(words))
+    chat(ReminderCommands, command, scope, yes=yes, objects=objects if as_json else None)
     if action == "run" and not is_running(Settings.load().home):
         say("Mneme is not running; the reminder is delivered once it is started.")

@@ -13,18 +13,16 @@ import typer
 from config.settings import Settings, SettingsError
 from core.store.usage import Spending
 from core.text.normalize import legible
-from core.types import Answer, Command, Scope
+from core.types import Command, Scope
 from gateway import logs
 from gateway.cli.runtime import (
     LOG,
     AsJson,
     InScope,
     Limit,
-    answer_with,
     chat,
     leaving,
     plain,
-    print_json,
     say,
     say_json,
     tell,
@@ -87,16 +85,13 @@ def _approve(
     """Let somebody in who showed you a code."""
     from gateway.commands.accounts import let_in
 
-    async def run(services: Services, context: CommandContext) -> Answer:
-        return await let_in(services, code, as_owner=owner)
-
-    answer_with(run, None)
+    visit(lambda services, _: let_in(services, code, as_owner=owner))
 
 
 def _status(as_json: AsJson = False) -> None:
     """What works, what is kept and what waits; `mneme check` asks the platforms and the model too."""
 
-    async def work(services: Services) -> None:
+    async def work(services: Services, _: CommandContext) -> None:
         from core.agent.offline import MODEL as OFFLINE
         from gateway.commands.status import StatusReport
 
@@ -160,10 +155,9 @@ def _usage(
     as_json: AsJson = False,
 ) -> None:
     """What the model has cost, and how much came from the cache."""
+    from gateway.commands.status import LATELY, UsageCommands
 
     async def objects(services: Services, scopes: frozenset[Scope]) -> object:
-        from gateway.commands.status import LATELY
-
         report = services.usage_log
         if what == "months":
             months = await report.months(scopes)
@@ -173,13 +167,9 @@ def _usage(
             return [_spent(spent, session=one.id, title=one.title) for one, spent in sessions]
         return _spent(await report.spent(scopes, since=services.clock.now() - LATELY))
 
-    if as_json:
-        print_json(objects, scope)
-    else:
-        from gateway.commands.status import UsageCommands
-
-        arguments = {"lately": "", "months": "months", "sessions": f"sessions {limit}"}[what]
-        chat(UsageCommands, Command(name="usage", arguments=arguments), scope)
+    arguments = {"lately": "", "months": "months", "sessions": f"sessions {limit}"}[what]
+    command = Command(name="usage", arguments=arguments)
+    chat(UsageCommands, command, scope, objects=objects if as_json else None)
 
 
 def _spent(spending: Spending, **name: object) -> dict[str, object]:

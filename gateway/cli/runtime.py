@@ -71,24 +71,57 @@ class Group(TyperGroup):
         return super().parse_args(ctx, args)
 
 
-def visit(work: Callable[[Services], Awaitable[None]]) -> None:
-    """Runs `work` over the opened services, also beside a running gateway; warnings go into the log file."""
+def visit(work: Callable[[Services, CommandContext], Awaitable[Answer | None]], scope: str | None = None) -> None:
+    """Runs `work` for the owner at this terminal, who sees and writes to `scope` alone where one is named, and prints
+    its answer. Works beside a running gateway too; warnings go into the log file."""
 
     async def inside() -> None:
         settings = Settings.load()
         general = settings.general.model_copy(update={"log_level": "warning"})
         logs.configure(settings.model_copy(update={"general": general}), settings.home / LOG)
         async with Services.open(settings) as services:
-            await work(services)
+            now, own = services.clock.now(), OWN if scope is None else Scope(key=scope)
+            inbound = Inbound(
+                kind="message",
+                address=HERE,
+                scope=own,
+                sender=OWNER,
+                text="",
+                message_id=uuid.uuid4().hex,
+                sent_at=now,
+                is_direct=True,
+            )
+            context = CommandContext(
+                inbound=inbound,
+                scope=own,
+                scopes=await services.people.scopes(OWN) if scope is None else frozenset({own}),
+                session=Session(address=HERE, scope=own, started_at=now),
+                is_owner=True,
+                is_shell=True,
+            )
+            answer = await work(services, context)
+            if answer is not None:
+                show(answer.text)
 
     with leaving():
         asyncio.run(inside())
 
 
-def chat(group: Callable[[Services], CommandGroup], command: Command, scope: str | None, *, yes: bool = False) -> None:
-    """Runs a chat command as the owner; where it asks for a yes, that is read from stdin unless `yes` was said."""
+def chat(
+    group: Callable[[Services], CommandGroup],
+    command: Command,
+    scope: str | None,
+    *,
+    yes: bool = False,
+    objects: Callable[[Services, frozenset[Scope]], Awaitable[object]] | None = None,
+) -> None:
+    """Runs a chat command; where it asks for a yes, that is read from stdin unless `yes` was said. With `objects`
+    prints these as JSON instead."""
 
-    async def run(services: Services, context: CommandContext) -> Answer:
+    async def work(services: Services, context: CommandContext) -> Answer | None:
+        if objects is not None:
+            say_json(await objects(services, context.scopes))
+            return None
         commands = group(services)
         answer = await commands.run(command, context)
         if answer.confirm is None:
@@ -103,51 +136,7 @@ def chat(group: Callable[[Services], CommandGroup], command: Command, scope: str
                 ) from None
         return await commands.run(answer.confirm, context)
 
-    answer_with(run, scope)
-
-
-def answer_with(run: Callable[[Services, CommandContext], Awaitable[Answer]], scope: str | None) -> None:
-    """Prints what `run` answers the owner; a refusal ends with 1."""
-
-    async def work(services: Services) -> None:
-        try:
-            answer = await run(services, await context_of(services, scope))
-        except Refused as refusal:
-            fail(plain(str(refusal)))
-        show(answer.text)
-
-    visit(work)
-
-
-def print_json(values: Callable[[Services, frozenset[Scope]], Awaitable[object]], scope: str | None) -> None:
-
-    async def work(services: Services) -> None:
-        say_json(await values(services, await seen(services, scope)))
-
-    visit(work)
-
-
-async def context_of(services: Services, scope: str | None) -> CommandContext:
-    """The owner at this terminal, who sees and writes to `scope` alone where one is named."""
-    now, own = services.clock.now(), scope_of(scope)
-    inbound = Inbound(
-        kind="message",
-        address=HERE,
-        scope=own,
-        sender=OWNER,
-        text="",
-        message_id=uuid.uuid4().hex,
-        sent_at=now,
-        is_direct=True,
-    )
-    return CommandContext(
-        inbound=inbound,
-        scope=own,
-        scopes=await seen(services, scope),
-        session=Session(address=HERE, scope=own, started_at=now),
-        is_owner=True,
-        is_shell=True,
-    )
+    visit(work, scope)
 
 
 def show(markdown: str) -> None:
@@ -192,7 +181,7 @@ def fail(sentence: str) -> NoReturn:
 def sentence_of(error: Exception) -> str:
     """What went wrong; output that cannot be written is given up, or it would complain once more at the end."""
     if not isinstance(error, OSError):
-        return str(error)
+        return plain(str(error)) if isinstance(error, Refused) else str(error)
     try:
         sys.stdout.flush()
     except OSError:
@@ -209,15 +198,6 @@ def _silence_stdout() -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)
-
-
-async def seen(services: Services, scope: str | None) -> frozenset[Scope]:
-    """The scope that was named, else all of the owner."""
-    return await services.people.scopes(OWN) if scope is None else frozenset({scope_of(scope)})
-
-
-def scope_of(key: str | None) -> Scope:
-    return OWN if key is None else Scope(key=key)
 
 
 def joined(words: list[str] | None) -> str:
