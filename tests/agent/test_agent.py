@@ -261,7 +261,7 @@ async def test_what_is_over_thirty_turns_old_still_stands_in_usage(home: Path) -
             await harness.say(f"message {number}")
         text = (await harness.say("/usage")).text
         assert text.count("321 tokens in, 297 of them read from the cache (93 %), 21 written to it; 9 tokens out.") == 2
-        assert "3 calls: 3 for answers." in text
+        assert "3 calls: 3 for answers by " in text
 
 
 def test_a_completion_is_what_the_script_says() -> None:
