@@ -166,24 +166,20 @@ class MemoryCommands:
     def _explained(self, entry: str, change: NoteChange | None) -> str:
         if change is None:
             return f"“{escape(entry)}” stands in the file; who put it there is not known."
-        lines = [f"“{escape(entry)}”", self._line(change, is_brief=True)]
+        lines = [f"“{escape(entry)}”", f"Change {self._line(change)}"]
         if change.said:
             did = "said" if change.message_id is not None else "typed"
             said = escape(texts.shortened(change.said, SAID_CHARS))
             lines.append(f"From what {escape(change.sender or 'the person')} {did}: “{said}”")
-        if change.link:
-            lines.append(f"The message: {change.link}")
         return "\n\n".join(lines)
 
-    def _line(self, change: NoteChange, *, is_brief: bool = False) -> str:
+    def _line(self, change: NoteChange) -> str:
         done = texts.table("NOTE_DONE")[change.action] if change.undoes is None else f"change {change.undoes} undone"
         who = "" if change.account is None else f", by {change.account.key}"
         asked = ", after a yes" if change.is_insisted else ""
         at = texts.moment(change.at, self._zone)
         head = f"{change.id}: {at}, {FILES[change.target]}, {done}{who}{asked}{_way(change)}"
         before, after = (None if text is None else escape(text) for text in (change.before, change.after))
-        if is_brief:
-            return f"Change {head}." + (f" Before: “{before}”." if before else "")
         link = f" ({change.link})" if change.link else ""
         if before is None or after is None:
             return f"{head}: {'+' if before is None else '-'} “{before or after}”{link}"

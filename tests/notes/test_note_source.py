@@ -22,9 +22,9 @@ async def test_why_and_history_link_to_the_command(home: Path) -> None:
     async with open_gateway(home) as harness:
         await harness.say("/memory add Ana likes cake", link_base=BASE, message_id="77")
         why = (await harness.say("/memory why cake")).text
-        assert "MEMORY.md, added, by telegram:42, typed in a direct chat." in why
+        assert "MEMORY.md, added, by telegram:42, typed in a direct chat: " in why
         assert "From what Person 42 typed: “/memory add Ana likes cake”" in why
-        assert f"The message: {BASE}77" in why
+        assert f"({BASE}77)" in why
         await harness.say("/memory replace cake => Ana likes tea", message_id="80")
         history = (await harness.say("/memory history")).text
         assert f"+ “Ana likes cake” ({BASE}77)" in history
@@ -40,7 +40,7 @@ async def test_a_press_and_an_interaction_have_nothing_to_open(home: Path) -> No
         for part in ("lake", "tea"):
             why = (await harness.say(f"/memory why {part}")).text
             assert "by telegram:42" in why
-            assert "typed in a direct chat." in why
+            assert "typed in a direct chat: " in why
             assert "http" not in why
 
 
@@ -49,7 +49,7 @@ async def test_a_command_that_was_deleted_is_not_quoted_or_linked(home: Path) ->
         await harness.say("/memory add likes tea", link_base=BASE, message_id="77")
         await harness.say("", kind="delete", message_id="77")
         why = (await harness.say("/memory why tea")).text
-        assert "typed in a direct chat." in why
+        assert "typed in a direct chat: " in why
         assert "From what" not in why
         assert "http" not in why
 
@@ -59,8 +59,8 @@ async def test_what_a_member_typed_in_a_room_keeps_its_link_when_the_owner_lets_
         await harness.say(f"/memory add {ORDER}", "7", **IN_ROOM, link_base="https://t.me/c/5/", message_id="31")
         assert "Noted" in (await harness.say("/memory approve 1", **IN_ROOM)).text
         why = (await harness.say("/memory why lake", **IN_ROOM)).text
-        assert "by telegram:7, after a yes, typed in a room." in why
-        assert "The message: https://t.me/c/5/31" in why
+        assert "by telegram:7, after a yes, typed in a room: " in why
+        assert "(https://t.me/c/5/31)" in why
 
 
 async def test_forgetting_takes_the_source_along(home: Path) -> None:
