@@ -26,7 +26,7 @@ from core.text.normalize import on_one_line
 from core.types import Address, Answer, Command, Inbound, Scope, Session
 from gateway import texts
 from gateway.access import Access
-from gateway.commands.registry import CommandContext, Commands
+from gateway.commands.registry import CommandContext, Commands, may_confirm
 from gateway.delivery import Delivery
 from gateway.queues import ConversationQueues, PendingEvent
 from gateway.supervisor import contained
@@ -290,7 +290,7 @@ class Router:
         """Serves those that say yes to a question; returns the rest."""
         left = []
         for event in batch:
-            confirmed = await self._commands.confirmed(event.inbound)
+            confirmed = await self._commands.confirmed(event.inbound) if may_confirm(event.inbound) else None
             if confirmed is None:
                 left.append(event)
             else:
@@ -313,7 +313,6 @@ class Router:
             if inbound.kind == "action":
                 command = await self._commands.pressed(inbound, event.scope)
             else:
-                await self._commands.confirmed(inbound)
                 command = inbound.command
             if command is None:
                 await self._inbox.close([event.entry.id])

@@ -136,6 +136,15 @@ class Plugins:
             raise ConfigError(f"The memory {name} cannot be used: {error}.") from error
 
 
+_OLD_MODULES = {
+    "core.memory.forgotten": "core.memory.provider",
+    "core.memory.secret": "core.memory.provider",
+    "core.memory.options": "core.memory.provider",
+    "core.records": "core.store.notes",
+}
+"""Modules that plugins of earlier versions import, and where their classes are now."""
+
+
 def _module(name: str, path: Path) -> ModuleType:
     if path.parent == PACKAGE:
         return importlib.import_module(f"core.memory.services.{name}")
@@ -145,5 +154,6 @@ def _module(name: str, path: Path) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     # A dataclass looks up the module that it stands in.
     sys.modules[spec.name] = module
+    sys.modules |= {old: importlib.import_module(new) for old, new in _OLD_MODULES.items()}
     spec.loader.exec_module(module)
     return module

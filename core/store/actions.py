@@ -8,13 +8,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from core.ports import Clock
 from core.store import rows
 from core.store.engine import Connection, Row
-from core.store.sqlite.database import Database
 from core.store.sqlite.schema import in_list, list_value
 from core.types import Account, Address, Command, ErasureEpoch, Scope
+
+if TYPE_CHECKING:
+    from core.store.sqlite.database import Database
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +59,8 @@ INSERT INTO actions (id, scope_id, account, command, arguments, expires_at, addr
 VALUES (:id, :scope, :account, :command, :arguments, :expires_at, :address, :outbox_item, :origin)
 """
 TAKE = f"UPDATE actions SET taker = :taker WHERE {in_list('id', 'ids')}"
+CLAIM_QUESTIONS = f"UPDATE actions SET taker = :taker WHERE taker IS NULL AND id IN (SELECT id FROM ({WAITING}))"
+"""As an event is accepted: what was asked before is answered by it or is over."""
 
 
 class Actions:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal
 
 from core.ports import Clock
 from core.store import rows
+from core.store.actions import CLAIM_QUESTIONS
 from core.store.engine import Connection, Row
 from core.store.sqlite.schema import in_list, list_value
 from core.types import Address, Answer, ErasureEpoch, Inbound
@@ -163,7 +164,12 @@ class Inbox:
                 "received_at": received_at,
             }
             inserted = connection.execute(ACCEPT, values).fetchall()
-            return int(inserted[0]["id"]) if inserted else None
+            if not inserted:
+                return None
+            taker = f"{inbound.kind}:{inbound.message_id}"
+            asked = {"address": inbound.address, "account": inbound.account, "taker": taker, "now": received_at}
+            connection.execute(CLAIM_QUESTIONS, asked)
+            return int(inserted[0]["id"])
 
         return await self._database.write(work, inbound.epoch)
 

@@ -172,6 +172,11 @@ def yes_button(asked: ButtonAction) -> Button:
     return Button(label="Yes", command=YES, id=asked.id)
 
 
+def may_confirm(inbound: Inbound) -> bool:
+    """Whether an event may be the answer to a question; all others end what was asked, as they are accepted."""
+    return inbound.kind == "action" or is_yes(inbound, is_ok_enough=True)
+
+
 def is_yes(inbound: Inbound, *, is_ok_enough: bool = False) -> bool:
     """Whether a person says yes, with a please or thanks at most, in any language, case and punctuation; "ok" or a
     thumb up where that is enough."""
@@ -282,7 +287,7 @@ class Commands:
 
     async def confirmed(self, inbound: Inbound) -> Command | None:
         """The command that an event confirms; None when nothing waited, or the event is no yes and what waited is over.
-        Must see every message, command and press in its turn, before all else."""
+        Must see every press and all that may be a yes in its turn, before all else."""
         taker = f"{inbound.kind}:{inbound.message_id}"
         waiting = await self.actions.take(inbound.address, inbound.account, taker, self._clock.now())
         if inbound.kind == "action":
