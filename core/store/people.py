@@ -39,11 +39,10 @@ SELECT people.id, people.is_owner FROM accounts JOIN people ON people.id = accou
 WHERE accounts.platform = :platform AND accounts.user_id = :user_id
 """
 OWNER = "SELECT id FROM people WHERE is_owner = 1 ORDER BY id LIMIT 1"
-ACCOUNT_SCOPES = "SELECT 'account:' || platform || ':' || user_id AS key FROM accounts WHERE person_id = :person"
-OWNER_SCOPES = """
-SELECT 'account:' || platform || ':' || user_id AS key
-FROM people JOIN accounts ON accounts.person_id = people.id WHERE people.is_owner = 1
-UNION SELECT scope_key FROM own_rooms
+OWNER_OF_ROOM = "SELECT people.id FROM own_rooms JOIN people ON people.is_owner = 1 WHERE scope_key = :scope"
+SCOPES = """
+SELECT 'account:' || platform || ':' || user_id AS key FROM accounts WHERE person_id = :person
+UNION SELECT scope_key FROM own_rooms JOIN people ON people.id = :person AND people.is_owner = 1
 """
 FIRST_SCOPE = "SELECT COALESCE((SELECT scope_key FROM rooms WHERE key = :scope), :scope) AS key"
 MOVE_ROOM = (
@@ -167,9 +166,7 @@ class People:
         await self._database.write(work)
 
     async def scopes(self, scope: Scope) -> frozenset[Scope]:
-        """What may be seen in `scope`: for an account the scopes of its person's accounts, for the owner's also the
-        owner's own rooms; for a room the room's, for one of the owner's own the owner's. Empty for what is no scope.
-        """
+        """See `scopes_in`."""
         return await self._database.read(lambda connection: scopes_in(connection, scope))
 
     async def standing(self, account: Account, scope: Scope) -> Standing:
@@ -261,25 +258,20 @@ def _first_scope(connection: Connection, scope: Scope) -> Scope:
 
 
 def scopes_in(connection: Connection, scope: Scope) -> frozenset[Scope]:
-    """See `People.scopes`."""
+    """What may be seen in `scope`: for an account the scopes of its person's accounts, for the owner's also the owner's
+    own rooms; for a room the room's, for one of the owner's own the owner's. Empty for what is no scope."""
     kind, _, rest = scope.key.partition(":")
-    if kind == "room":
-        first = _first_scope(connection, scope)
-        own = connection.execute("SELECT 1 FROM own_rooms WHERE scope_key = :first", {"first": first}).fetchone()
-        return frozenset((first,)) if own is None else _owner_scopes(connection)
     platform, _, user_id = rest.partition(":")
-    if kind != "account" or not platform or not user_id:
+    if kind == "room":
+        scope = _first_scope(connection, scope)
+        person = connection.execute(OWNER_OF_ROOM, {"scope": scope}).fetchone()
+    elif kind == "account" and platform and user_id:
+        person = connection.execute(PERSON, {"platform": platform, "user_id": user_id}).fetchone()
+    else:
         return frozenset()
-    person = connection.execute(PERSON, {"platform": platform, "user_id": user_id}).fetchone()
     if person is None:
         return frozenset((scope,))
-    if person["is_owner"]:
-        return _owner_scopes(connection)
-    return frozenset(Scope(key=row["key"]) for row in connection.execute(ACCOUNT_SCOPES, {"person": person["id"]}))
-
-
-def _owner_scopes(connection: Connection) -> frozenset[Scope]:
-    return frozenset(Scope(key=row["key"]) for row in connection.execute(OWNER_SCOPES))
+    return frozenset(Scope(key=row["key"]) for row in connection.execute(SCOPES, {"person": person["id"]}))
 
 
 def _pairing(row: Row) -> Pairing:
