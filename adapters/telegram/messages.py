@@ -85,12 +85,11 @@ _FORMATTING = re.compile("entit|can't parse|can't find end|url")
 LIMIT_UTF16 = 4096
 PACE_DIRECT_S = 1.0
 PACE_GROUP_S = 3.0
-BIGGEST_MESSAGE_ID = 2**31 - 1
 SHORT_LABEL_CHARS = 14
 BUTTONS_A_ROW = 3
 MOST_ENTITIES = 100
-_WEIGHT = {"text_link": 0, "pre": 1}
-"""Of too many entities those stay that say what the text does not."""
+"""Of one message; Telegram leaves out what is more."""
+_UNKNOWN = frozenset({"heading", "list_marker"})
 
 _log = structlog.get_logger(__name__)
 
@@ -266,17 +265,17 @@ class TelegramMessages:
         self._thread_id = int(address.thread_id) if address.thread_id else None
         is_group = self._chat_id < 0
         self.pace_s = PACE_GROUP_S if is_group else PACE_DIRECT_S
-        # A pressed button has an id too, but it is none of a message.
-        is_message = reply_to is not None and reply_to.isdecimal() and int(reply_to) <= BIGGEST_MESSAGE_ID
-        self._reply_to = int(reply_to) if reply_to and is_message and is_group else None
+        # What a schedule says has an id too, but it is none of a message.
+        self._reply_to = int(reply_to) if is_group and reply_to and reply_to.isdecimal() else None
         self._text_id: str | None = None
         """Of a text whose files are not all sent."""
         self._files_sent = 0
         self._has_drafts = not is_group
 
     def measure(self, part: StyledText) -> int:
-        """UTF-16 units."""
-        return utf16_length(part.text)
+        """UTF-16 units, or the share of its entities in what a message may have, as if it were a length."""
+        entities = sum(1 for entity in part.entities if entity.kind not in _UNKNOWN)
+        return max(utf16_length(part.text), entities * LIMIT_UTF16 // MOST_ENTITIES)
 
     async def typing(self) -> None:
         """Failure is ignored: the message itself will show it."""
@@ -401,13 +400,10 @@ class TelegramMessages:
 
 
 def _entities(part: StyledText) -> list[MessageEntity]:
-    kept = [entity for entity in part.entities if entity.kind not in ("heading", "list_marker")]
-    if len(kept) > MOST_ENTITIES:
-        kept = sorted(kept, key=lambda entity: (_WEIGHT.get(entity.kind, 2), entity.offset))[:MOST_ENTITIES]
-        kept.sort(key=lambda entity: (entity.offset, -entity.length))
     entities = [
         MessageEntity(entity.kind, entity.offset, entity.length, url=entity.url, language=entity.language)
-        for entity in kept
+        for entity in part.entities
+        if entity.kind not in _UNKNOWN
     ]
     return list(MessageEntity.adjust_message_entities_to_utf_16(part.text, entities))
 
