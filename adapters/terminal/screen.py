@@ -64,7 +64,7 @@ class TerminalScreen:
         )
         self._save = save
         self._is_prompting = False
-        self._is_live = False
+        self._live: Live | None = None
 
     def welcome(self, commands: Sequence[CommandSpec]) -> None:
         """Greets, and completes these commands from then on."""
@@ -118,18 +118,17 @@ class TerminalScreen:
                 await asyncio.gather(watcher, return_exceptions=True)
         store_typeahead(self._input, typed)
 
-    def start(self, shown: ConsoleRenderable) -> Live | None:
-        """Gives the changing part of the screen away; None when it is taken or the person is typing."""
-        if self._is_live or self._is_prompting:
-            return None
-        self._is_live = True
-        live = Live(shown, console=self._console, transient=True, refresh_per_second=REFRESHES_PER_S)
-        live.start()
-        return live
+    def start(self, reply: ConsoleRenderable) -> None:
+        """Gives the changing part of the screen away, unless it is taken or the person is typing."""
+        if self._live is None and not self._is_prompting:
+            self._live = Live(reply, console=self._console, transient=True, refresh_per_second=REFRESHES_PER_S)
+            self._live.start()
 
-    def end(self, live: Live) -> None:
-        live.stop()
-        self._is_live = False
+    def end(self, reply: ConsoleRenderable) -> None:
+        """Clears it if it is this reply's."""
+        if self._live is not None and self._live.get_renderable() is reply:
+            self._live.stop()
+            self._live = None
 
     async def show(self, answer: Answer) -> None:
         """Prints an answer for good, above the prompt if there is one."""
@@ -140,10 +139,7 @@ class TerminalScreen:
                 self._console.print(Text(line, style="dim"))
             self._console.print()
 
-        if self._is_prompting:
-            await run_in_terminal(paint)
-        else:
-            paint()
+        await run_in_terminal(paint)
 
 
 class _LiveReply:
@@ -151,12 +147,11 @@ class _LiveReply:
 
     def __init__(self, screen: TerminalScreen) -> None:
         self._screen = screen
-        self._live: Live | None = None
         self._text = ""
         self._spinner = Spinner("dots", Text("thinking", style="dim"))
 
     def begin(self, record: DeliveryRecord) -> None:
-        self._live = self._screen.start(self)
+        self._screen.start(self)
 
     def show(self, text: str) -> None:
         self._text = text
@@ -166,9 +161,7 @@ class _LiveReply:
         await self._screen.show(answer)
 
     async def abandon(self) -> None:
-        if self._live is not None:
-            self._screen.end(self._live)
-            self._live = None
+        self._screen.end(self)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """The end of the text so far: as many lines as the window has."""
