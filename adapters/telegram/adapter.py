@@ -89,21 +89,11 @@ class Telegram:
     async def open(self) -> None:
         """Raises ConfigError when the token is refused or another process polls with it. Telegram out of reach is no
         reason to fail: `listen` waits."""
-        try:
-            self._bot = Bot(
-                self._token,
-                base_url=f"{self._root}/bot",
-                base_file_url=f"{self._root}/file/bot",
-                request=self._request,
-                get_updates_request=self._request,
-            )
-        except InvalidToken as error:
-            said = "telegram: the token is empty. Set TELEGRAM_BOT_TOKEN to the one from @BotFather."
-            raise ConfigError(said) from error
+        self._bot = _bot(self._token, self._root, self._request)
         await self._lock.acquire()
         await self._request.initialize()
         try:
-            await self._get_me()
+            self._me = await _get_me(self._bot, self._root)
         except TelegramError as error:
             self._failure = clause(error)
             _log.warning("telegram.out_of_reach", error=self._failure)
@@ -144,16 +134,6 @@ class Telegram:
         await self._request.shutdown()
         await self._lock.release()
 
-    async def _get_me(self) -> None:
-        """Asks who we are; mentions cannot be told without it. Raises ConfigError when the token is refused."""
-        try:
-            self._me = await self._bot.get_me()
-        except InvalidToken as error:
-            raise ConfigError(
-                f"telegram: {self._root} refused the token ({error.message}). Copy it again from @BotFather (/mybots, "
-                "API Token) into TELEGRAM_BOT_TOKEN; with a server of your own check MNEME_TELEGRAM_API_URL too."
-            ) from error
-
     async def _announce(self, commands: Sequence[CommandSpec]) -> None:
         """Fills the command menu. One that stays as it was is no reason to stop."""
         menu = [BotCommand(spec.name, spec.description[:COMMAND_DESCRIPTION_CHARS]) for spec in commands]
@@ -165,8 +145,7 @@ class Telegram:
     async def _next_updates(self, offset: int | None, timeout_s: int) -> dict[int, Json] | None:
         """None after the pause that a failed poll asks for. Raises ConfigError when there is no use in another one."""
         try:
-            if self._me is None:
-                await self._get_me()
+            self._me = self._me or await _get_me(self._bot, self._root)
             updates = await self._poll(offset, timeout_s)
         except TelegramError as error:
             self._failure = clause(error)
@@ -286,14 +265,32 @@ async def check_telegram(token: str, api_url: str | None) -> str:
     """A sentence that names the bot. Raises ConfigError when the token is refused, DeliveryError when out of reach."""
     root = (api_url or API_URL).rstrip("/")
     request = TelegramRequest(token, connections=1)
+    bot = _bot(token, root, request)
     try:
-        bot = Bot(token, base_url=f"{root}/bot", request=request, get_updates_request=request)
         await request.initialize()
-        me = await bot.get_me()
-    except InvalidToken as error:
-        raise ConfigError("Telegram refuses the token. Set TELEGRAM_BOT_TOKEN to the one from @BotFather.") from error
+        me = await _get_me(bot, root)
     except TelegramError as error:
         raise DeliveryError(f"Telegram cannot be reached at {root}: {clause(error)}") from error
     finally:
         await request.shutdown()
     return f"The token is valid; the bot is @{me.username}."
+
+
+def _bot(token: str, root: str, request: TelegramRequest) -> Bot:
+    """Raises ConfigError for an empty token."""
+    try:
+        return Bot(token, base_url=f"{root}/bot", request=request, get_updates_request=request)
+    except InvalidToken as error:
+        said = "telegram: the token is empty. Set TELEGRAM_BOT_TOKEN to the one from @BotFather."
+        raise ConfigError(said) from error
+
+
+async def _get_me(bot: Bot, root: str) -> User:
+    """Who we are; mentions cannot be told without it. Raises ConfigError when the token is refused."""
+    try:
+        return await bot.get_me()
+    except InvalidToken as error:
+        raise ConfigError(
+            f"telegram: {root} refused the token ({error.message}). Copy it again from @BotFather (/mybots, API Token) "
+            "into TELEGRAM_BOT_TOKEN; with a server of your own check MNEME_TELEGRAM_API_URL too."
+        ) from error

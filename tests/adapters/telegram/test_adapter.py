@@ -266,7 +266,7 @@ async def test_status_and_check_name_what_is_wrong_in_the_same_words(house: Hous
 
 async def test_the_check_names_the_bot_or_a_refused_token(api: BotApi) -> None:
     assert await check_telegram(api.token, api.url) == "The token is valid; the bot is @mneme_bot."
-    with pytest.raises(ConfigError, match="refuses the token"):
+    with pytest.raises(ConfigError, match="refused the token"):
         await check_telegram("1:A", api.url)
 
 
