@@ -162,6 +162,7 @@ class TelegramRequest(BaseRequest):
     async def shutdown(self) -> None:
         if self._session is not None:
             await self._session.close()
+            self._session = None
 
     async def do_request(
         self, url: str, method: str, request_data: RequestData | None = None, *_: Any, **options: Any
