@@ -243,6 +243,7 @@ class HistoryProvider(MemoryProvider):
                 window=0,
                 hidden=context.window,
                 is_prose=True,
+                is_turn=True,
             )
         )
         return [line for found in findings.sessions if (line := self._line(found))]

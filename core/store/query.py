@@ -50,7 +50,8 @@ class SearchQuery:
     page: which part of the sessions, from 1. is_summarized, is_expanded: with the help of a model. hidden: the model's
     current window, left out of the results. asker: who looks, and is_own: what the asker said, which in private scopes
     is everything that is not the assistant's. is_prose: `text` was said, not typed to search; what looks like a filter
-    in it is words. payer: whose the model calls are.
+    in it is words. is_turn: somebody said it to the model, for which the best messages of few sessions are wanted.
+    payer: whose the model calls are.
     """
 
     scopes: frozenset[Scope]
@@ -72,14 +73,10 @@ class SearchQuery:
     budget_chars: int | None = None
     hidden: Window | None = None
     is_prose: bool = False
+    is_turn: bool = False
     is_summarized: bool = False
     is_expanded: bool = False
     payer: Payer = NOBODY
-
-    @property
-    def is_turn(self) -> bool:
-        """Whether it is made of what somebody says to the model."""
-        return self.is_prose and self.hidden is not None
 
 
 class Hit(NamedTuple):
