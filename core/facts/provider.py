@@ -54,12 +54,15 @@ class Question:
     def aims_at(self, fact: Fact) -> bool:
         """Whether the fact is about who asks, or somebody whom the question names."""
         subject, _, what = (fact.attribute or "").partition("|")
-        is_named = bool(what) and subject in self.keys
+        if what and subject in self.keys:
+            return True
+        if not self.is_own:
+            return False
         is_me = subject == ME if what else is_first_person(fact.content)
         if fact.scope.is_room:
             is_by_asker = fact.account is not None and fact.account == self.asker
             is_me = is_by_asker and (is_me or (bool(what) and ":" in subject))
-        return is_named or (self.is_own and is_me)
+        return is_me
 
 
 CLOSED = 0.3

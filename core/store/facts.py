@@ -41,7 +41,7 @@ DOUBTED = 0.5
 """The part of its trust that a fact called wrong keeps."""
 SURE = 0.95
 """The trust in a fact that a person has corrected."""
-CANDIDATES = 200
+CANDIDATES = 100
 """Most that are ranked."""
 _NOBODY = Author()
 _SHORTEST: Mapping[Grain, timedelta] = {
