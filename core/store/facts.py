@@ -101,7 +101,6 @@ class FactChange:
     """A change of a fact. `action`: learn, close, correct, pin, unpin, trust, merge, undo, or flag (a doubt, in earlier
     versions). `before` and `after`: its content; None: it was not there."""
 
-    fact_id: int
     action: str
     before: str | None
     after: str | None
@@ -109,7 +108,6 @@ class FactChange:
     reason: str = ""
     account: Account | None = None
     message_id: int | None = None
-    id: int = 0
 
 
 _COLUMNS = """
@@ -536,7 +534,7 @@ def _find(connection: Connection, fact_id: int, scopes: Scopes) -> Fact | None:
 def _change_of(row: Row) -> FactChange:
     before, after = (row[name] and json.loads(row[name])["content"] for name in ("before", "after"))
     return FactChange(
-        **rows.columns(row, "id", "fact_id", "action", "reason", "message_id"),
+        **rows.columns(row, "action", "reason", "message_id"),
         before=before,
         after=after,
         at=rows.moment(row["at"]),
