@@ -9,10 +9,11 @@ import pytest
 
 from core.errors import StoreError
 from core.store.actions import Actions, ButtonAction
+from core.store.mailbox import Inbox
 from core.store.sqlite.database import Database
 from core.types import Account, Command
 from tests.fixtures.clock import SteadyClock
-from tests.fixtures.samples import ANA, NOON
+from tests.fixtures.samples import ANA, NOON, inbound
 
 HOUR = NOON + timedelta(hours=1)
 
@@ -49,3 +50,23 @@ async def test_expired_buttons_are_let_go(database: Database, clock: SteadyClock
     await actions.add([replace(action("b"), expires_at=HOUR + timedelta(days=1))])
     assert await actions.find("a", NOON) is None
     assert await actions.find("b", clock.now()) is not None
+
+
+async def test_the_first_event_that_is_accepted_after_a_question_answers_it(
+    database: Database, clock: SteadyClock
+) -> None:
+    actions, inbox = Actions(database, clock), Inbox(database, clock)
+    first, second = inbound("1"), inbound("2")
+    question = replace(action("a", account=first.account), address=first.address, origin="remind")
+    for said in (first, second):
+        assert await actions.take(said.address, said.account, f"message:{said.message_id}", NOON) == ()
+    await actions.add([question])
+    for said in (first, second, first):
+        await inbox.accept(said, NOON)
+    assert await actions.take(second.address, second.account, "message:2", NOON) == ()
+    (taken,) = await actions.take(first.address, first.account, "message:1", NOON)
+    assert taken.id == question.id
+    await actions.add([replace(question, id="b")])
+    await inbox.accept(first, NOON)
+    (taken,) = await actions.take(second.address, second.account, "message:3", NOON)
+    assert taken.id == "b", "what is known already ends nothing"
