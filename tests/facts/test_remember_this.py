@@ -1,4 +1,4 @@
-"""What the model keeps as a fact: what somebody in the conversation has said, credited to who has said it."""
+"""The tool `remember_this`: it keeps what somebody in the conversation has said, credited to who has said it."""
 
 from __future__ import annotations
 
