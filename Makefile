@@ -25,7 +25,7 @@ check:
 	@$(SETUP) && python -m ruff check . && python -m ruff format --check . && lint-imports --no-logo >&2 && python -m pytest -q -n 2 -m "not slow"
 
 soak:
-	@$(SETUP) && python -m pytest -q --timeout 3600 tests/soak
+	@$(SETUP) && python -m pytest -q --timeout 3600 tests/soak && python -m pytest -q --timeout 3600 -m hypothesis --hypothesis-profile thorough
 
 # make bench -- --only recall: what stands behind the dashes is for the benchmarks.
 bench:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import gc
+import os
+import shutil
 import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 import structlog
+from hypothesis import settings
 
 from core.store.sqlite.database import Database
 from tests.fixtures.clock import SteadyClock
@@ -15,6 +19,21 @@ from tests.fixtures.new_database import place
 
 # What is logged while nothing was configured: drawing a traceback with its variables takes a second.
 structlog.configure(processors=[structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)])
+# What a test waits for most is the disk. One in memory is as real to SQLite; nothing here cuts the power.
+MEMORY = Path("/dev/shm")
+ROOM_BYTES = 2_000_000_000
+if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ROOM_BYTES:
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+# `make soak` goes through the same properties with the other one.
+settings.register_profile("quick", max_examples=40, deadline=None, derandomize=True)
+settings.register_profile("thorough", max_examples=2_000, deadline=None)
+settings.load_profile("quick")
+# Thousands of tests and the classes of the clients are gone through at every collection, a tenth of all time.
+gc.set_threshold(20_000, 20, 20)
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

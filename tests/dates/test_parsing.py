@@ -6,7 +6,7 @@ import re
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from core.dates.parsing import parse
@@ -256,7 +256,6 @@ def test_a_zone_that_does_not_exist(zone: str) -> None:
         next_after(Schedule(zone=zone, cron="0 9 * * *"), NOW)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.text(max_size=80))
 def test_nothing_typed_raises_anything_but_a_refusal(line: str) -> None:
     try:
@@ -276,7 +275,6 @@ WORDS = re.findall(
 )
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.sampled_from(WORDS), max_size=8))
 def test_words_of_time_in_any_order(words: list[str]) -> None:
     try:

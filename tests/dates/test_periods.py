@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime, time
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from core.dates.periods import read
@@ -118,7 +118,6 @@ _PARTS = ["last", "may", "3", "2026", "ago", "weeks", "since", "to", "the", "1.1
 TYPED = st.one_of(st.text(max_size=30), st.lists(st.sampled_from(_PARTS), max_size=8).map(" ".join))
 
 
-@settings(max_examples=200, deadline=None)
 @given(TYPED, st.integers(3, 3_652_000))
 def test_nothing_typed_raises(text: str, day: int) -> None:
     now = datetime.combine(date.fromordinal(day), time(), UTC)

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from core.dates.parsing import parse
@@ -35,7 +35,6 @@ MOMENTS = st.integers(0, 5 * 366 * 86400).map(
 )
 
 
-@settings(max_examples=100, deadline=None)
 @given(FIELDS, st.sampled_from(ZONES), MOMENTS)
 def test_due_times_of_cron_increase(fields: tuple[str, ...], zone: str, after: datetime) -> None:
     schedule = Schedule(zone=zone, cron=" ".join(fields))
@@ -49,7 +48,6 @@ def test_due_times_of_cron_increase(fields: tuple[str, ...], zone: str, after: d
         after = following
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.integers(60, 40 * 86400), st.booleans(), st.sampled_from(ZONES), MOMENTS, MOMENTS)
 def test_due_times_of_intervals_increase(
     every_s: int, is_by_day: bool, zone: str, start: datetime, after: datetime

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from core.guard.fence import NOTE, OPENING, Scrubber, fence, scrub
@@ -167,7 +167,6 @@ def test_long_text_takes_linear_time() -> None:
         assert scrub(line) == line.replace("<memory-context>", "(memory-context)")
 
 
-@settings(max_examples=150, deadline=None)
 @given(texts)
 def test_a_cut_anywhere_changes_nothing(text: str) -> None:
     whole = scrub(text)
@@ -176,7 +175,6 @@ def test_a_cut_anywhere_changes_nothing(text: str) -> None:
         assert scrubber.feed(text[:at]) + scrubber.feed(text[at:]) + scrubber.close() == whole
 
 
-@settings(max_examples=250, deadline=None)
 @given(texts, st.data())
 def test_the_cuts_do_not_matter(text: str, data: st.DataObject) -> None:
     cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=12)))
@@ -187,14 +185,12 @@ def test_the_cuts_do_not_matter(text: str, data: st.DataObject) -> None:
     assert shown + scrubber.close() == scrub(text)
 
 
-@settings(max_examples=100, deadline=None)
 @given(texts.filter(lambda text: set(text).isdisjoint("`~<[\\")))
 def test_a_block_on_its_own_lines_never_gets_through(text: str) -> None:
     clean = scrub(f"{text}\n{BLOCK}\n{text}")
     assert clean == f"{text}\n\n{text}"
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     texts,
     texts.filter(lambda text: "/" not in text),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from core.markup import discord
 from core.markup.markdown import StyledText, escape, render, to_plain, utf16_length, well_formed
@@ -185,7 +185,6 @@ def as_discord_reads(shown: str) -> str:
     return "".join(read).replace("\u200b", "")
 
 
-@settings(max_examples=250, deadline=None)
 @given(markdowns)
 def test_escaped_text_is_read_as_it_is(text: str) -> None:
     wanted = squeezed(well_formed(text))
@@ -195,7 +194,6 @@ def test_escaped_text_is_read_as_it_is(text: str) -> None:
     assert squeezed(as_discord_reads(to_discord(escape(text)))) == wanted.replace("\u200b", "")
 
 
-@settings(max_examples=250, deadline=None)
 @given(markdowns)
 def test_entities_lie_in_the_text_and_nest(markdown: str) -> None:
     styled = render(markdown)

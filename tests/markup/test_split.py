@@ -6,7 +6,7 @@ from collections.abc import Callable
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from core.markup.discord import to_discord
@@ -21,7 +21,6 @@ def parts_of(markdown: str, limit: int) -> list[str]:
     return [part.text for part in split(render(markdown), limit, telegram_length)]
 
 
-@settings(max_examples=300, deadline=None)
 @given(markdowns, st.integers(40, 90), st.sampled_from(MEASURES))
 def test_nothing_is_lost_and_the_limit_holds(markdown: str, limit: int, measure: Callable[[StyledText], int]) -> None:
     styled = render(markdown)

@@ -11,7 +11,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from core.search.query import Filters, any_of, is_question, next_page, parse, read_filters, unlimited
@@ -75,7 +75,6 @@ def _ask(connection: sqlite3.Connection, plan: SearchPlan) -> None:
         connection.execute("SELECT rowid FROM words WHERE words MATCH ?", (expression,)).fetchall()
 
 
-@settings(max_examples=200, deadline=None)
 @given(TYPED)
 def test_any_text_is_accepted_by_fts5(index: sqlite3.Connection, text: str) -> None:
     _ask(index, parse(text))
@@ -304,7 +303,6 @@ _PARTS = [
 NARROWED = st.one_of(st.text(max_size=40), st.lists(st.sampled_from(_PARTS), max_size=9).map(" ".join))
 
 
-@settings(max_examples=300, deadline=None)
 @given(NARROWED)
 def test_nothing_typed_raises(text: str) -> None:
     found = _read(text)

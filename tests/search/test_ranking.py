@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import date
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from core.search.ranking import DAMPING, fused, rank, weights
@@ -122,7 +122,6 @@ def test_one_ranking_keeps_its_order_and_of_equals_the_first_named_leads() -> No
     assert fused([]) == {}
 
 
-@settings(deadline=None)
 @given(RANKINGS)
 def test_all_things_are_kept_best_first(rankings: list[tuple[float, list[int]]]) -> None:
     scores = fused(rankings)
@@ -131,7 +130,6 @@ def test_all_things_are_kept_best_first(rankings: list[tuple[float, list[int]]])
     assert values == sorted(values, reverse=True)
 
 
-@settings(deadline=None)
 @given(RANKINGS, st.integers(0, 20))
 def test_another_first_place_never_hurts(rankings: list[tuple[float, list[int]]], thing: int) -> None:
     before = list(fused(rankings))

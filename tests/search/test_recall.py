@@ -395,7 +395,7 @@ TYPED = st.one_of(
 async def test_nothing_typed_raises(tmp_path: Path, clock: SteadyClock) -> None:
     asked: list[SearchQuery] = []
 
-    @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(suppress_health_check=list(HealthCheck))
     @given(
         TYPED, st.integers(), st.integers(), st.one_of(st.none(), st.integers()), st.one_of(st.none(), st.integers())
     )

@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 # To explain a failure hypothesis traces every line, which takes longer than to find it.
 PHASES = (Phase.generate, Phase.shrink)
 QUICK = settings(
-    max_examples=15, deadline=None, derandomize=True, phases=PHASES, suppress_health_check=list(HealthCheck)
+    max_examples=10, deadline=None, derandomize=True, phases=PHASES, suppress_health_check=list(HealthCheck)
 )
 INDEXES = ("messages_fts", "chunks_fts")
 BREAKING = (

@@ -324,7 +324,7 @@ async def test_no_term_breaks_the_search(facts: Facts, term: str) -> None:
     assert await facts.candidates([term], [term], OWN) == []
 
 
-@settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(places=st.lists(st.sampled_from(["Porto", "Lisbon", "Faro", "Braga"]), min_size=1, max_size=12))
 async def test_of_one_attribute_exactly_one_is_open_and_it_is_the_last(
     facts: Facts, database: Database, places: list[str]
