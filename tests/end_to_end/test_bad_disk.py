@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -24,6 +26,35 @@ from tests.fixtures.command_line import good, mneme
 from tests.gateway.cli.test_main import ROOT, imported
 from tests.transfer.test_archive import exported, line, take
 
+RUNNER = """
+import os, shlex, subprocess, sys
+import gateway.app
+from gateway.cli.main import app, main
+
+app()
+folder, log, *lines = sys.argv[1:]
+for number, line in enumerate(lines, start=100):
+    name, *arguments = shlex.split(line)
+    if name != "mneme":
+        subprocess.run(line, shell=True, check=True, cwd=folder if number > 100 else None)
+        continue
+    child = os.fork()
+    if not child:
+        typed, typing = os.pipe()
+        os.write(typing, b"hello\\n")
+        os.close(typing)
+        os.dup2(typed, 0)
+        for stream, suffix in ((1, "out"), (2, "err")):
+            os.dup2(os.open(f"{log}/{number}.{suffix}", os.O_CREAT | os.O_WRONLY), stream)
+        os.chdir(folder)
+        sys.argv[1:] = arguments
+        main()
+        break
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    with open(f"{log}/{number}.code", "w") as file:
+        file.write(str(code))
+"""
+"""Loads the program once and forks for each command, which goes through `main` as a fresh interpreter does."""
 COMMANDS = ("recall ferry", "import history.jsonl", "chat", "memory add 'likes tea'")
 
 
@@ -34,20 +65,15 @@ def _has_mounts() -> bool:
     return not subprocess.run(["unshare", "-rm", "true"], capture_output=True, check=False).returncode
 
 
-def _on_small_disk(folder: Path, script: str) -> list[tuple[int, str, str]]:
-    """Runs a shell script on a disk of 4 MB, mounted at `folder` for this process only. Every line that begins with
-    ``mneme`` is run, its exit code and both outputs are returned."""
+def _on_small_disk(folder: Path, script: Sequence[str]) -> list[tuple[int, str, str]]:
+    """Runs lines of a shell script on a disk of 4 MB, mounted at `folder` for these processes only. Every line that
+    begins with ``mneme`` is a process of its own; its exit code and both outputs are returned."""
     log = folder.parent / "log"
     log.mkdir()
-    head = f"""
-        set -u; mount -t tmpfs -o size=4m tmpfs "{folder}"; cd "{folder}"
-        export MNEME_HOME="{folder}/home" PYTHONPATH="{ROOT}" PYTHONDONTWRITEBYTECODE=1; mkdir -m 700 home; n=100
-        mneme() {{
-            n=$((n + 1)); log="{log}/$n"
-            echo hello | "{sys.executable}" -m gateway.cli.main "$@" >"$log.out" 2>"$log.err"; echo $? >"$log.code"
-        }}
-    """
-    done = subprocess.run(["unshare", "-rm", "sh", "-c", head + script], capture_output=True, check=False, timeout=120)
+    lines = [f'mount -t tmpfs -o size=4m tmpfs "{folder}"', f'mkdir -m 700 "{folder}/home"', *script]
+    environ = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "MNEME_HOME": f"{folder}/home"}
+    command = ["unshare", "-rm", sys.executable, "-c", RUNNER, str(folder), str(log), *lines]
+    done = subprocess.run(command, env=environ, input=b"", capture_output=True, check=False, timeout=120)
     assert done.returncode == 0, done.stderr
     return [
         (int(code.read_text()), code.with_suffix(".out").read_text(), code.with_suffix(".err").read_text())
@@ -72,7 +98,7 @@ def test_a_disk_that_takes_nothing_is_one_sentence(tmp_path: Path, spoil: str, m
     before = [f'cp "{tmp_path}/history.jsonl" .', "mneme import history.jsonl"]
     during = [f"mneme {command}" for command in COMMANDS]
     after = ["mneme recall ferry --json", "mneme import history.jsonl --json"]
-    script = "\n".join([*before, spoil.format(folder), *during, mend.format(folder), *after])
+    script = [*before, spoil.format(folder), *during, mend.format(folder), *after]
     first, *failed, found, again = _on_small_disk(folder, script)
     assert first[0] == found[0] == again[0] == 0
     assert len(failed) == len(COMMANDS)

@@ -34,8 +34,7 @@ def said(live: LiveSystem) -> list[str]:
     return live.telegram.texts(PERSON)
 
 
-@pytest.mark.slow
-async def test_a_model_that_hangs_holds_nobody_up(home: Path) -> None:
+async def _a_model_that_hangs(home: Path) -> None:
     model = HangingModel()
     async with LiveSystem.open(home, MessagesApi(model, key=KEY)) as live:
         await live.start()
@@ -52,8 +51,7 @@ async def test_a_model_that_hangs_holds_nobody_up(home: Path) -> None:
         await live.until(lambda: any("at noon" in text for text in said(live)))
 
 
-@pytest.mark.slow
-async def test_an_answer_that_comes_in_time_is_sent_before_leaving(home: Path) -> None:
+async def _an_answer_that_comes_in_time(home: Path) -> None:
     model = HangingModel()
     async with LiveSystem.open(home, MessagesApi(model, key=KEY)) as live:
         await live.start()
@@ -67,8 +65,7 @@ async def test_an_answer_that_comes_in_time_is_sent_before_leaving(home: Path) -
         assert "not finished" not in live.log()
 
 
-@pytest.mark.slow
-async def test_a_platform_that_hangs_holds_nobody_up(home: Path) -> None:
+async def _a_platform_that_hangs(home: Path) -> None:
     async with LiveSystem.open(home) as live:
         await live.start()
         live.telegram.hang(method="sendMessage")
@@ -80,6 +77,16 @@ async def test_a_platform_that_hangs_holds_nobody_up(home: Path) -> None:
         assert LEFT_OPEN in live.log()
         await live.start()
         await live.until(lambda: any("These commands work" in text for text in said(live)))
+
+
+@pytest.mark.slow
+async def test_nobody_is_held_up_and_an_answer_that_comes_in_time_is_sent(tmp_path: Path) -> None:
+    """Side by side, because each waits for seconds."""
+    async with asyncio.TaskGroup() as together:
+        for case in (_a_model_that_hangs, _an_answer_that_comes_in_time, _a_platform_that_hangs):
+            home = tmp_path / case.__name__
+            home.mkdir(mode=0o700)
+            together.create_task(case(home))
 
 
 @pytest.mark.slow

@@ -230,10 +230,10 @@ def test_lengths_count_utf16_units() -> None:
 )
 def test_hostile_text_is_taken_in_a_moment(brick: str) -> None:
     text = brick * (20_000 // len(brick))
-    begin = time.perf_counter()
+    begin = time.thread_time()
     render(text)
     to_discord(text)
-    assert time.perf_counter() - begin < 5
+    assert time.thread_time() - begin < 5
 
 
 @pytest.mark.parametrize("depth", [5, 50, 5000])

@@ -85,10 +85,10 @@ def test_any_text_is_accepted_by_fts5(index: sqlite3.Connection, text: str) -> N
     "text", ['"' * 1_000_000, "a" * 1_000_000, "(" * 1_000_000, "a OR " * 250_000, "-" * 1_000_000]
 )
 def test_a_megabyte_is_planned_in_an_instant(index: sqlite3.Connection, text: str) -> None:
-    started = time.perf_counter()
+    started = time.thread_time()
     _ask(index, parse(text))
     _ask(index, any_of(text))
-    assert time.perf_counter() - started < 1
+    assert time.thread_time() - started < 1
 
 
 def test_words_are_all_required() -> None:
