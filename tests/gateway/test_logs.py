@@ -21,7 +21,7 @@ TOKEN = "123456789:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw1"
 def _undone() -> Iterator[None]:
     """The log is the process's: put it back as it was."""
     root = logging.getLogger()
-    handlers, level = list(root.handlers), root.level
+    handlers, level, processing = list(root.handlers), root.level, structlog.get_config()
     yield
     for handler in root.handlers[:]:
         if handler not in handlers:
@@ -29,7 +29,7 @@ def _undone() -> Iterator[None]:
             handler.close()
     root.setLevel(level)
     logging.captureWarnings(False)
-    structlog.reset_defaults()
+    structlog.configure(**processing)
 
 
 def settings(home: Path, toml: str = "", **environ: str) -> Settings:
