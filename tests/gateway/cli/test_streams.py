@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[3]
+from tests.fixtures.forked import ROOT, ForkedProcess
 
 
 def shell(home: Path, command: str) -> tuple[int, str, str]:
@@ -43,8 +43,11 @@ def test_an_empty_import_is_one_sentence(home: Path) -> None:
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 @pytest.mark.parametrize("arguments", ["sessions list", "--help", "--version", "check", "memory list"])
 def test_a_full_disk_is_one_sentence(home: Path, arguments: str) -> None:
-    code, _, error = shell(home, f"mneme {arguments} >/dev/full")
-    assert (code, error) == (1, "Reading or writing failed: No space left on device.\n")
+    told = home / "told"
+    with Path("/dev/full").open("r+b", buffering=0) as full, told.open("wb") as errors:
+        streams = (full.fileno(), full.fileno(), errors.fileno())
+        code = ForkedProcess(arguments.split(), {"MNEME_HOME": str(home)}, home, streams).wait(30)
+    assert (code, told.read_text()) == (1, "Reading or writing failed: No space left on device.\n")
 
 
 @pytest.mark.slow
