@@ -28,6 +28,10 @@ KEPT_CHARS = 8_000
 GUIDANCE = Path(__file__).with_name("guidance.md")
 """The part of the prompt that says how the assistant works, for every owner."""
 
+INTERRUPTED = "The tool was interrupted and gave no result."
+_MISSING: Json = {"type": "tool_result", "content": INTERRUPTED, "is_error": True}
+_UNMARKABLE = ("thinking", "redacted_thinking")
+
 
 class Prompt:
     """Writes system prompts. `soul`: the identity used without a SOUL.md; `zone`: IANA name."""
@@ -139,17 +143,12 @@ def serves(tool: Tool, session: Session) -> bool:
     return not tool.is_outside or session.is_remembered
 
 
-INTERRUPTED = "The tool was interrupted and gave no result."
-_MISSING: Json = {"type": "tool_result", "content": INTERRUPTED, "is_error": True}
-_UNMARKABLE = ("thinking", "redacted_thinking")
-
-
 def conversation(rows: Sequence[Message]) -> list[dict[str, Any]]:
     """Rows (oldest first) as ``{"role", "content": [blocks]}``: beginning with user, roles alternating, every tool call
     answered at the head of the next user message, no empty text."""
     turns: list[dict[str, Any]] = []
     for row in rows:
-        blocks = [block for block in _blocks(row) if not _is_empty(block)]
+        blocks = [block for block in _blocks(row) if block.get("type") != "text" or block["text"].strip()]
         role = "assistant" if row.role == "assistant" else "user"
         if not blocks:
             continue
@@ -185,10 +184,6 @@ def _has_calls(turn: dict[str, Any]) -> bool:
     """What follows a call that a crash left without its result must not join its message, or the request would not
     extend the one before."""
     return any(block.get("type") == "tool_use" for block in turn["content"])
-
-
-def _is_empty(block: Json) -> bool:
-    return block.get("type") == "text" and not str(block.get("text", "")).strip()
 
 
 def _mark(turn: dict[str, Any], mark: Json) -> dict[str, Any]:

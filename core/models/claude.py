@@ -38,6 +38,12 @@ _NO_KEY = "no-key"  # local servers ask for none, but without one the SDK would 
 _KEPT_OPEN = httpx2.Limits(max_connections=100, max_keepalive_connections=8, keepalive_expiry=60.0)
 """Each call looks at all that are kept; a minute spares a conversation a handshake a turn."""
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+WORDS_CHARS = 300  # of a server's own explanation
+_TOO_LONG = re.compile(
+    r"prompt is too long|too many tokens|exceeds? (the )?(available )?context|context (length|window)"
+)
+_RETRYABLE = (408, 409, 429)
 
 
 class Claude:
@@ -117,7 +123,9 @@ class Claude:
 
     async def reach(self, model: str) -> str:
         """Asks the model for one token, which proves key, credit and name; returns a sentence. Raises ModelError."""
-        await self._attempt(_shortest_request(model), lambda _: None, self._first_silence_s)
+        hello = {"role": "user", "content": [{"type": "text", "text": "Hello"}]}
+        request = Request(system=(), messages=(hello,), model=model, max_tokens=1)
+        await self._attempt(request, lambda _: None, self._first_silence_s)
         return f"{model} answers at {self.url}."
 
     async def _attempt(self, request: Request, on_text: Tell, silence_s: float) -> Completion:
@@ -247,14 +255,6 @@ def _origin(error: Exception) -> Exception | None:
     return None if isinstance(_cause(error), httpx2.LocalProtocolError) else error
 
 
-def _shortest_request(model: str) -> Request:
-    hello = {"role": "user", "content": [{"type": "text", "text": "Hello"}]}
-    return Request(system=(), messages=(hello,), model=model, max_tokens=1)
-
-
-_SURROGATE = re.compile("[\ud800-\udfff]")
-
-
 class StreamedAnswer:
     """An answer as its events come, plain JSON as the Messages API documents them."""
 
@@ -264,7 +264,7 @@ class StreamedAnswer:
         self._blocks: list[dict[str, Any]] = []
         self._arguments: dict[int, str] = {}
         """Of the tool calls, by the index of their block."""
-        self._has_started = self._has_stopped = False
+        self._has_stopped = False
 
     @property
     def has_begun(self) -> bool:
@@ -289,7 +289,6 @@ class StreamedAnswer:
     def _is_text_added(self, event: Json) -> bool:
         kind = event["type"]
         if kind == "message_start":
-            self._has_started = True
             self._message = dict(event["message"])
             self._blocks = [dict(block) for block in self._message.get("content") or ()]
             self._usage = dict(self._message.get("usage") or {})
@@ -323,7 +322,7 @@ class StreamedAnswer:
 
     def completion(self, model: str) -> Completion:
         """The whole answer, of `model` where it does not name its own. Raises ModelError for a part of one."""
-        if not self._has_started:
+        if not self._message:
             raise ModelFailure("foreign")
         stop_reason = self._message.get("stop_reason")
         if not stop_reason and not self._has_stopped:
@@ -410,13 +409,6 @@ def _form(block: Json) -> dict[str, Any] | None:
 
 def _bare(block: Json) -> Json:
     return {name: value for name, value in block.items() if name != "cache_control"}
-
-
-WORDS_CHARS = 300  # of a server's own explanation
-_TOO_LONG = re.compile(
-    r"prompt is too long|too many tokens|exceeds? (the )?(available )?context|context (length|window)"
-)
-_RETRYABLE = (408, 409, 429)
 
 
 @cache

@@ -509,7 +509,7 @@ def _values(connection: Connection, fact: Fact) -> dict[str, Any]:
         **{name: rows.maybe_timestamp(getattr(fact, name)) for name in _MOMENTS},
         "last_at": rows.timestamp(fact.said_at),
         "folded": folded(rows.clean(fact.content)),
-        "account": rows.account_key(fact.account) or "",
+        "account": "" if fact.account is None else rows.clean(fact.account.key),
         "scope_id": rows.ensure_scope(connection, fact.scope),
     }
 

@@ -92,26 +92,13 @@ def _jsonable(value: object) -> Any:
     raise TypeError(f"{type(value).__name__} cannot be stored in state.db")
 
 
-def dump_blocks(blocks: Sequence[Json], usual: Sequence[Json]) -> str | None:
-    """Content blocks as JSON; None where they say the same as `usual`."""
-    encoded = dump([dict(block) for block in blocks])
-    return None if len(blocks) == len(usual) and json.loads(encoded) == list(usual) else encoded
+def dump_blocks(blocks: Sequence[Json], text: str) -> str | None:
+    """Content blocks as JSON; None where they are `text` and nothing else."""
+    return None if list(blocks) == [{"type": "text", "text": text}] else dump(blocks)
 
 
 def load_blocks(encoded: str | None) -> tuple[Json, ...] | None:
     return None if encoded is None else tuple(from_json(encoded))
-
-
-def text_block(text: str) -> tuple[Json, ...]:
-    return ({"type": "text", "text": text},)
-
-
-def dump_usage(usage: Usage | None) -> str | None:
-    return None if usage is None else dump(asdict(usage))
-
-
-def load_usage(encoded: str | None) -> Usage | None:
-    return None if encoded is None else Usage(**from_json(encoded))
 
 
 @cache
@@ -206,10 +193,6 @@ def insert(connection: Connection, statement: str, values: Mapping[str, object])
     return int(row["id"])
 
 
-def account_key(account: Account | None) -> str | None:
-    return None if account is None else clean(account.key)
-
-
 def account_of(key: str | None) -> Account | None:
     if key is None:
         return None
@@ -273,7 +256,7 @@ def message_of(row: Iterable[Any]) -> Message:
         sent=load_blocks(sent[0]) if sent else None,
         sender=None if sender_id is None else _sender(sender_id, sender_name, is_nobody),
         created_at=moment(created_at),
-        usage=load_usage(usage),
+        usage=None if usage is None else Usage(**from_json(usage)),
     )
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from functools import lru_cache
 from itertools import count
@@ -523,7 +523,18 @@ def append(connection: Connection, message: Message) -> Message:
     ).fetchone()
     if session is None:
         raise StoreError(f"There is no session {message.session_id}.")
-    values = _message_values(message, session["address_id"])
+    text, blocks, sender = rows.clean(message.text), message.blocks, message.sender
+    values = {
+        **rows.values_of(message),
+        "address_id": session["address_id"],
+        "blocks": None if blocks is None else rows.dump_blocks(blocks, text),
+        "sent": None if message.sent is None else rows.dump(message.sent),
+        "sender_id": sender and sender.id,
+        "sender_name": sender and sender.name,
+        "sender_is_nobody": sender is not None and sender.is_nobody,
+        "created_at": timestamp(message.created_at),
+        "usage": None if message.usage is None else rows.dump(asdict(message.usage)),
+    }
     # RETURNING would make a table for its one row, a fifth of the work.
     inserted = connection.execute(INSERT_MESSAGE, values)
     if not inserted.rowcount:
@@ -550,22 +561,6 @@ def amend_message(connection: Connection, address: Address, external_id: str, te
         connection.execute(_DELETE_TITLE_MADE_OF_IT, {"session_id": row["session_id"], "id": row["id"]})
         disturb(connection, row["session_id"], "edit")
     return int(row["id"])
-
-
-def _message_values(message: Message, address_id: int) -> dict[str, object]:
-    text = rows.clean(message.text)
-    sender = message.sender
-    return {
-        **rows.values_of(message),
-        "address_id": address_id,
-        "blocks": None if message.blocks is None else rows.dump_blocks(message.blocks, rows.text_block(text)),
-        "sent": None if message.sent is None else rows.dump(message.sent),
-        "sender_id": sender and sender.id,
-        "sender_name": sender and sender.name,
-        "sender_is_nobody": sender is not None and sender.is_nobody,
-        "created_at": timestamp(message.created_at),
-        "usage": rows.dump_usage(message.usage),
-    }
 
 
 def erase_message(connection: Connection, row: Row) -> None:
