@@ -35,9 +35,14 @@ _FRONT_WORDS = 24
 _END_WORDS = 14
 _MIDDLE_WORDS = 60
 _AFTER_LEAD = ("to", "that", "about", "of", "for")
+_HOUR = re.compile(r"\d{1,2}(?:[:.h]\d{2}|h)?", re.IGNORECASE)
+_MOST_WORDS, _MOST_SIGNS, _MOST_CHARS = 8, 14, 60
+_YEARS_AHEAD = 50
+_TELLING = re.compile(r"\d|[^\W\d_]{4}|[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]")
+_ONLY_NUMBERS = re.compile(r"[\d\s.,:;/+()-]{1,60}")
 
-Taken = tuple[When, list[tuple[int, int]]]
-"""What was read, and the ranges of words that said so."""
+Taken = tuple[When, set[int]]
+"""What was read, and the places of the words that said so."""
 
 
 def parse(text: str, now: datetime, zone: str) -> Reading:
@@ -82,14 +87,14 @@ def _one(line: str, now: datetime, zone: ZoneInfo) -> Reading | None:
 
 def _ruled(line: str, now: datetime, zone: ZoneInfo) -> Reading | None:
     """A cron line of five fields at the front, or what English rules read."""
-    words = line.split(maxsplit=5)
-    is_cron = all(map(_FIELD.fullmatch, words[:5])) and all(map(_CRONLIKE.fullmatch, words[:3]))
-    if len(words) < 5 or not is_cron:
+    fields = line.split(maxsplit=5)
+    is_cron = all(map(_FIELD.fullmatch, fields[:5])) and all(map(_CRONLIKE.fullmatch, fields[:3]))
+    if len(fields) < 5 or not is_cron:
         return read(line, now, zone)
-    text = words[5] if len(words) > 5 else ""
+    text = fields[5] if len(fields) > 5 else ""
     # A sixth field would be the seconds of another dialect, in front.
     is_five = not (text and _CRONLIKE.fullmatch(text.split(maxsplit=1)[0]))
-    return Reading(schedule=cron_schedule(words[:5], zone), text=text, is_certain=is_five)
+    return Reading(schedule=cron_schedule(fields[:5], zone), text=text, is_certain=is_five)
 
 
 def read(line: str, now: datetime, zone: ZoneInfo) -> Reading | None:
@@ -105,17 +110,17 @@ def read(line: str, now: datetime, zone: ZoneInfo) -> Reading | None:
     taken = _front(typed, skipped, today) or _behind(typed, skipped, today)
     if taken is None:
         return None
-    when, spans = taken
+    when, places = taken
     schedule = when.schedule(now, zone.key)
-    left = _remaining(line, found, [range(skipped), *(range(*span) for span in spans), range(len(typed), len(found))])
+    left = _remaining(line, found, places.union(range(skipped), range(len(typed), len(found))))
     first, _, rest = left.partition(" ")
     text = rest.strip() if rest and first.lower() in (_AFTER_LEAD if skipped else ("to",)) else left
     return Reading(schedule=schedule, text=text, is_certain=when.is_certain and not _leaves_time(when, left, today))
 
 
-def _remaining(line: str, found: Sequence[re.Match[str]], taken: Sequence[range]) -> str:
+def _remaining(line: str, found: Sequence[re.Match[str]], taken: set[int]) -> str:
     """The words that were not taken, with the white space that stood between them."""
-    kept = [match for index, match in enumerate(found) if not any(index in span for span in taken)]
+    kept = [match for index, match in enumerate(found) if index not in taken]
     pieces: list[str] = []
     for before, match in zip([None, *kept], kept, strict=False):
         gap = line[before.end() : match.start()] if before is not None else ""
@@ -128,7 +133,7 @@ def _front(typed: Sequence[str], skipped: int, today: date) -> Taken | None:
     if found is None:
         return None
     when, start = found[0], skipped + found[1]
-    spans = [(skipped, start)]
+    front = set(range(skipped, start))
     if start < len(typed) and clean(typed[start]) in words()["limits"]:
         when.is_certain = False
     is_half = not (when.has_clock and when.has_day) and not (when.span and not when.is_repeated)
@@ -137,8 +142,8 @@ def _front(typed: Sequence[str], skipped: int, today: date) -> Taken | None:
         rest = read_moment(typed[index:], today, is_strict=True)
         whole = _completed(when, rest[0]) if rest is not None and index + rest[1] == len(typed) else None
         if whole is not None:
-            return whole, [*spans, (index, len(typed))]
-    return when, spans
+            return whole, front.union(range(index, len(typed)))
+    return when, front
 
 
 def _completed(when: When, other: When) -> When | None:
@@ -165,12 +170,12 @@ def _behind(typed: Sequence[str], skipped: int, today: date) -> Taken | None:
     is_end, count = most
     before = clean(typed[start - 1]) if start > skipped else ""
     if is_end and before != "for" and before not in words()["joints"]:
-        return best, [(start, len(typed))]
+        return best, set(range(start, len(typed)))
     best.is_certain = False
     if is_end:
         # "Pay the rent by friday": the time belongs to the text.
-        return best, [(start - 1, len(typed))] if before == "for" else []
-    return (best, [(start, start + count)]) if count else None
+        return best, set(range(start - 1, len(typed))) if before == "for" else set()
+    return (best, set(range(start, start + count))) if count else None
 
 
 def _leaves_time(when: When, text: str, today: date) -> bool:
@@ -189,13 +194,6 @@ def _leaves_time(when: When, text: str, today: date) -> bool:
         for index, word in enumerate(typed)
         if clean(word) not in words()["repeated"] or index + 1 == len(typed)
     )
-
-
-_HOUR = re.compile(r"\d{1,2}(?:[:.h]\d{2}|h)?", re.IGNORECASE)
-_MOST_WORDS, _MOST_SIGNS, _MOST_CHARS = 8, 14, 60
-_YEARS_AHEAD = 50
-_TELLING = re.compile(r"\d|[^\W\d_]{4}|[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]")
-_ONLY_NUMBERS = re.compile(r"[\d\s.,:;/+()-]{1,60}")
 
 
 def read_foreign(line: str, now: datetime, zone: ZoneInfo) -> Reading | None:
