@@ -26,8 +26,8 @@ _PLURALS = re.compile(r"(?:mon|tues|wednes|thurs|fri|satur|sun)days")
 _READ_WORDS = 24
 
 
-class NumberDate(NamedTuple):
-    """A date in numbers, not checked against the calendar; `is_dotted`: ``24.12.``, `is_ambiguous`: ``3/5``."""
+class Day(NamedTuple):
+    """A date that the calendar has; `is_dotted`: ``24.12.``, `is_ambiguous`: ``3/5``."""
 
     year: int | None
     month: int
@@ -130,31 +130,34 @@ class Phrase:
         """A whole number: ``3``, ``three``, ``a couple of``."""
         return int(_number(found[0])) if (found := self.read("number")) else None
 
-    def month_day(self) -> tuple[int, int] | None:
-        """Month and day of ``3 May``, ``the 3rd of May``, ``May 3``."""
+    def month_day(self) -> Day | None:
+        """``3 May``, ``the 3rd of May 2027``, ``May 3``."""
         start = self.at
         if (found := self.read("month_day")) is None:
             return None
-        month: int = words()["months"][found["month"] or found["before"]]
-        day = _ordinal(found["day"] or found["behind"])
-        # A leap year: it has all days there are.
-        if calendar_day(2028, month, day) is None:
-            self.at = start
-            return None
-        return month, day
+        month = words()["months"][found["month"] or found["before"]]
+        return self._checked(Day(self.year(), month, _ordinal(found["day"] or found["behind"])), start)
 
-    def number_date(self) -> NumberDate | None:
+    def number_date(self) -> Day | None:
         """``2026-12-01``, ``24.12.``, ``24.12.2026``, ``24/12``, ``12/24``; the day first where both are possible."""
+        start = self.at
         if (found := self.read("number_date")) is None:
             return None
         if found["year"]:
-            return NumberDate(int(found["year"]), int(found["month"]), int(found["day"]))
-        day, month, year = int(found["first"]), int(found["second"]), int(found["last"]) if found["last"] else None
-        if found["mark"] == ".":
-            return NumberDate(year, month, day, is_dotted=True)
-        if month > 12:
-            return NumberDate(year, day, month)
-        return NumberDate(year, month, day, is_ambiguous=day <= 12 and day != month)
+            return self._checked(Day(int(found["year"]), int(found["month"]), int(found["day"])), start)
+        day, month = int(found["first"]), int(found["second"])
+        is_dotted = found["mark"] == "."
+        is_ambiguous = not is_dotted and month <= 12 and day <= 12 and day != month
+        if month > 12 and not is_dotted:
+            day, month = month, day
+        return self._checked(Day(int(found["last"] or 0) or None, month, day, is_dotted, is_ambiguous), start)
+
+    def _checked(self, day: Day, start: int) -> Day | None:
+        # Without a year a leap year: it has all days there are.
+        if calendar_day(2028 if day.year is None else day.year, day.month, day.day) is not None:
+            return day
+        self.at = start
+        return None
 
     def instant(self) -> datetime | None:
         """``2026-12-01T10:00``, aware where an offset is given."""
@@ -368,14 +371,18 @@ def _written(phrase: Phrase, when: When) -> bool:
     if found is not None and (found.year is not None or is_dated or not phrase.is_strict):
         is_doubtful = found.is_ambiguous or (found.is_dotted and not is_dated and found.year is None)
         when.is_certain = when.is_certain and not is_doubtful
-        return _dated(when, found.year, found.month, found.day)
-    phrase.at = start + is_led
-    if month_day := phrase.month_day():
-        return _dated(when, phrase.year(), *month_day)
-    if _month_day(phrase, when, is_led):
-        return True
-    phrase.at = start
-    return False
+    else:
+        phrase.at = start + is_led
+        found = phrase.month_day()
+    if found is None:
+        is_read = _month_day(phrase, when, is_led)
+        phrase.at = phrase.at if is_read else start
+        return is_read
+    if found.year is None:
+        when.month, when.month_days = found.month, (found.day,)
+    else:
+        when.day = date(found.year, found.month, found.day)
+    return True
 
 
 def _month_day(phrase: Phrase, when: When, is_led: bool) -> bool:
@@ -388,15 +395,6 @@ def _month_day(phrase: Phrase, when: When, is_led: bool) -> bool:
     phrase.take("of the month", "of this month")
     when.month_days, when.is_certain = (number,), is_led
     return True
-
-
-def _dated(when: When, year: int | None, month: int, day: int) -> bool:
-    """Notes a date; without a year the next such day. False where the calendar has none such."""
-    if year is None:
-        when.month, when.month_days = month, (day,)
-        return calendar_day(2028, month, day) is not None
-    when.day = calendar_day(year, month, day)
-    return when.day is not None
 
 
 def _repeat(phrase: Phrase, when: When, today: date) -> bool:
@@ -418,7 +416,7 @@ def _every(phrase: Phrase, when: When) -> bool:
     elif (part := phrase.take(*PARTS)) or phrase.peek() in ("noon", "midday", "midnight"):
         when.span, when.part = Span(days=1), part or when.part
     elif month_day := phrase.month_day():
-        when.span, when.month, when.month_days = Span(months=12), month_day[0], month_day[1:]
+        when.span, when.month, when.month_days = Span(months=12), month_day.month, (month_day.day,)
     elif _nth(phrase, when, is_every=True):
         pass
     elif named := phrase.take("other", "second"):
@@ -460,7 +458,7 @@ def _detail(phrase: Phrase, when: When, today: date) -> bool:
         return False
     is_led = bool(phrase.take("on", "on the", "the"))
     if when.span.months == 12 and (found := phrase.month_day()):
-        when.month, when.month_days = found[0], found[1:]
+        when.month, when.month_days = found.month, (found.day,)
         return True
     if when.span.months:
         return is_led and _nth(phrase, when, is_every=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
-from core.dates.grammar import Phrase
+from core.dates.grammar import Day, Phrase
 from core.dates.schedule import calendar_day, existing, later
 
 Period = tuple[datetime, datetime]
@@ -89,7 +89,7 @@ class _Reader(Phrase):
             wall = moment if moment.tzinfo is None else moment.astimezone(self.zone).replace(tzinfo=None, fold=0)
             return wall, wall + timedelta(minutes=1)
         if day := self.number_date():
-            return self.dated(day.year, day.month, day.day)
+            return self.dated(day)
         if found := self.read("year_month"):
             return _months(int(found["of_year"]), int(found["number"]))
         year = self.year()
@@ -101,7 +101,7 @@ class _Reader(Phrase):
         if weekday is not None and self.is_done:
             return _days(self.today - (self.today.weekday() - weekday) % 7 * _DAY)
         if found := self.month_day():
-            return self.dated(self.year(), *found)
+            return self.dated(found)
         month = self.look_up("months") if weekday is None else None
         if month is None:
             return None
@@ -129,14 +129,12 @@ class _Reader(Phrase):
         first = later(self.today.replace(day=1), -back)
         return _months(first.year, first.month)
 
-    def dated(self, year: int | None, month: int, day: int) -> Period | None:
-        """A date; without a year the last such day that has begun."""
-        # 29 February comes within eight years.
-        for candidate in (year,) if year is not None else range(self.today.year, self.today.year - 9, -1):
-            found = calendar_day(candidate, month, day)
-            if found is not None and (year is not None or found <= self.today):
-                return _days(found)
-        return None
+    def dated(self, day: Day) -> Period | None:
+        """A date; without a year the last such day that has begun. 29 February comes within eight years."""
+        years = (day.year,) if day.year else range(self.today.year, self.today.year - 9, -1)
+        found = (calendar_day(year, day.month, day.day) for year in years)
+        begun = next((one for one in found if one and (day.year or one <= self.today)), None)
+        return _days(begun) if begun else None
 
 
 def _months(year: int, month: int, count: int = 1) -> Period:

@@ -368,8 +368,7 @@ def _birthday(value: str) -> str | None:
     found = phrase.month_day()
     if found is None:
         return None
-    year = phrase.year()
-    return f"{found[1]}.{found[0]}" + (f".{year}" if year else "") if phrase.is_done else None
+    return f"{found.day}.{found.month}" + (f".{found.year}" if found.year else "") if phrase.is_done else None
 
 
 def since_of(when: str | None, now: datetime, zone: ZoneInfo) -> tuple[datetime | None, Grain]:
