@@ -1,23 +1,77 @@
 """Looks at text that is about to become durable for what no honest text has; wordings of attacks are not chased.
 
 Who said a thing decides what becomes of it (see `core.types.Origin`); this is the look at how it is made. Says what is
-wrong in a phrase that follows "it contains"; decides nothing. Patterns are data in `patterns.toml`.
+wrong in a phrase that follows "it contains"; decides nothing. Patterns are data in `patterns.toml`. Of characters it
+finds what the eye does not see or takes for something else; joiners of Persian, Indic scripts and emoji, marks of
+Arabic and Hebrew, flags and soft hyphens are left alone. Every check is linear in the length of the text.
 """
 
 from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+import unicodedata
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.resources import files
+from itertools import groupby
 from typing import Any
 
 from core.guard.fence import neutralise
-from core.guard.normalize import hidden, mixed_word, without_hidden
 
 LIMIT_CHARS = 50_000
 """Longer text is not looked at: that is a finding by itself."""
+RIGHT_TO_LEFT = "\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc"
+JOINING = f"{RIGHT_TO_LEFT}\u0900-\u0dff\u0e00-\u109f\u1780-\u18af\u1950-\u19df\u1a00-\u1aaf\u1b00-\u1c4f\ua800-\ua9ff"
+"""Scripts whose letters join: Arabic, Syriac, N'Ko, those of India, Tibetan, Khmer, Mongolian and their neighbours."""
+UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u1950-\u19df"
+"""Thai, Lao, Burmese, Khmer, Tai: a zero-width space is where a line may break."""
+EMOJI = "\u00a9\u00ae\u200d\u203c-\u3299\ufe0f\U0001f000-\U0001faff\U000e007f"
+
+_TURNING = "\u202a\u202b\u202d\u202e\u2066-\u2068"
+_TURNS = re.compile(f"[{_TURNING}]")
+_LETTER = "A-Za-z\u00c0-\u052f\u1e00-\u1fff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
+_BLANK = "\u115f\u1160\u2800\u3164\uffa0"
+_ALWAYS = (
+    "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\u17b4\u17b5\u180e\u202a\u202b\u202d\u202e\u2060-\u2068\u206a-\u206f"
+    "\ufff9-\ufffb\U000e0000-\U000e01ef"
+)
+_HIDDEN = re.compile(
+    # The class stands first, so that the search skips over plain text; what follows looks back at it.
+    f"[{_ALWAYS}{_BLANK}\u061c\u200b-\u200f\ufe00-\ufe0f\ufeff](?:(?<=[{_ALWAYS}])"
+    # joiners that neither a letter beside them nor an emoji needs
+    f"|(?<=[\u200c\u200d])(?<![{JOINING}].)(?<![{JOINING}][\u200c\u200d].)(?![\u200c\u200d]?[{JOINING}])"
+    f"(?!(?<=[{EMOJI}].)[{EMOJI}])"
+    f"|(?<=\u200b)(?<![{UNSPACED}].)(?![{UNSPACED}])"
+    f"|(?<=[\u061c\u200e\u200f])(?:(?<=[{_LETTER}].)(?=[{_LETTER}])|(?=[\u061c\u200e\u200f]{{2}}))"
+    f"|(?<=[\ufe00-\ufe0f])(?=[\ufe00-\ufe0f])|(?<=[{_BLANK}])(?=[{_BLANK}])|(?<=.\ufeff))",
+    re.DOTALL,
+)
+_NEEDED = (
+    # the flags of Scotland and its like
+    re.compile("\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{3,6}\U000e007f"),
+    # the one sign that chooses among the printed forms of a Han character
+    re.compile("(?<=[\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff])[\U000e0100-\U000e01ef]"),
+    # a phone number that address books keep from turning in right-to-left text
+    re.compile(f"[{_TURNING}]{{1,4}}[0-9 +()./\u00a0\u2011-]{{3,24}}[\u202c\u2069]{{1,4}}"),
+)
+_BALANCED = re.compile(
+    "([\u2066-\u2068])[^\u2066-\u2069\u202a-\u202e\n]{0,200}\u2069"
+    "|([\u202a\u202b])[^\u2066-\u2069\u202a-\u202e\n]{0,200}\u202c"
+)
+"""A piece that is read in a direction of its own, as right-to-left text needs it; its first sign."""
+_RIGHT_TO_LEFT = re.compile(f"[{RIGHT_TO_LEFT}]")
+
+LATIN_LIKE = frozenset(
+    "\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0456\u0458\u0455\u04bb\u0501\u051b\u051d\u0433\u043a\u043f\u0438"
+    "\u0410\u0412\u0415\u041a\u041c\u041d\u041e\u0420\u0421\u0422\u0423\u0425\u0406\u0408\u0405\u0432\u043c\u0442"
+    "\u03b1\u03b5\u03b9\u03ba\u03bd\u03bf\u03c1\u03c4\u03c5\u03c7\u0391\u0392\u0395\u0396\u0397\u0399\u039a\u039c"
+    "\u039d\u039f\u03a1\u03a4\u03a5\u03a7\u0570\u0578\u057d\u0581\u0585\u13a0\u13a1\u13a2\u13aa\u13ac\u13d2\u13da"
+)
+"""Letters of Cyrillic, Greek, Armenian and Cherokee that are drawn like Latin ones."""
+_CYRILLIC_LIKE = frozenset("aceopxyikmtbhnurABCEHKMOPTXY")
+_WORD = re.compile(r"[^\W\d_]{3,100}")
+_MIXED = re.compile("[A-Za-z][\u0370-\u058f\u13a0-\u13f5]|[\u0370-\u058f\u13a0-\u13f5][A-Za-z]")
 _WORD_END = re.compile(r"[)\s]")
 
 REASONS = {
@@ -83,3 +137,69 @@ def cleaned(text: str) -> str:
 def _patterns() -> tuple[Pattern, ...]:
     tables = tomllib.loads(files("core.guard").joinpath("patterns.toml").read_text("utf-8"))["pattern"]
     return tuple(map(Pattern, tables))
+
+
+def hidden(text: str) -> tuple[str, str] | None:
+    """The first character that hides something or turns the text around, as (``invisible``, ``direction`` or
+    ``control``, its code point); None when there is none."""
+    place = next(_places(text), None)
+    if place is None:
+        return None
+    sign = text[place]
+    if unicodedata.category(sign) == "Cc":
+        return "control", f"U+{ord(sign):04X}"
+    return "direction" if _TURNS.match(sign) else "invisible", f"U+{ord(sign):04X}"
+
+
+def without_hidden(text: str) -> str:
+    """`text` without the characters that `hidden` finds; what scripts and emoji need stays."""
+    left_out = set(_places(text))
+    return "".join(sign for place, sign in enumerate(text) if place not in left_out) if left_out else text
+
+
+def mixed_word(text: str) -> str | None:
+    """The first word in which letters of one alphabet stand for those of another that look the same, as in a forged
+    name; None when there is none. An ending in the alphabet of the sentence (Telegram + Cyrillic) is no such word."""
+    if text.isascii() or _MIXED.search(text) is None:
+        return None
+    for found in _WORD.finditer(text):
+        if not found[0].isascii() and _is_forged([(run[0], "".join(run[1])) for run in groupby(found[0], _alphabet)]):
+            return found[0]
+    return None
+
+
+def _places(text: str) -> Iterator[int]:
+    """Where the characters stand that hide something."""
+    if text.isascii() and text.isprintable():
+        return
+    needed: set[int] | None = None
+    for found in _HIDDEN.finditer(text):
+        if needed is None:
+            needed = {place for pattern in _NEEDED for one in pattern.finditer(text) for place in range(*one.span())}
+            if _RIGHT_TO_LEFT.search(text):
+                needed |= {one.start() for one in _BALANCED.finditer(text)}
+        if found.start() not in needed:
+            yield found.start()
+
+
+def _alphabet(letter: str) -> str:
+    if letter < "\u0370":
+        return "latin"
+    return "other" if letter < "\u0590" or "\u13a0" <= letter <= "\u13f5" else ""
+
+
+def _is_forged(runs: list[tuple[str, str]]) -> bool:
+    if "" in dict(runs) or len(runs) == 1:
+        return False
+    imitations = list(_imitations(runs))
+    if len(runs) > 2:
+        return any(imitations)
+    # One change only: a foreign beginning is forged ("p" of "paypal"), a foreign ending is grammar.
+    return imitations[0] and runs[1][1].islower() and len(runs[1][1]) > 2
+
+
+def _imitations(runs: list[tuple[str, str]]) -> Iterator[bool]:
+    """Of each run, whether all its letters are drawn like some of the other alphabet."""
+    for alphabet, letters in runs:
+        known = _CYRILLIC_LIKE if alphabet == "latin" else LATIN_LIKE
+        yield all(letter in known for letter in letters)
