@@ -206,20 +206,6 @@ async def test_documents(api: BotApi, client: Client) -> None:
     assert api.violations == []
 
 
-async def test_faults_and_coming_back(api: BotApi, client: Client) -> None:
-    api.flood(3, method="sendMessage")
-    assert await client.refusal("sendMessage", chat_id=42, text="x") == "429 Too Many Requests: retry after 3"
-    api.drop()
-    with pytest.raises(aiohttp.ClientError):
-        await client.call("getMe")
-    api.user_says(42, "kept")
-    await api.stop()
-    with pytest.raises(aiohttp.ClientError):
-        await client.call("getMe")
-    await api.start()
-    assert len(await client.result("getUpdates")) == 1
-
-
 async def test_commands_are_checked(api: BotApi, client: Client) -> None:
     await client.result("setMyCommands", commands=[{"command": "help", "description": "What I can do"}])
     assert api.commands[0]["command"] == "help"

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import sys
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
@@ -14,7 +12,6 @@ import pytest
 
 from core.types import Usage
 from tests.fixtures.clock import SteadyClock
-from tests.fixtures.echo_model import echo
 from tests.fixtures.messages_api import MessagesApi
 from tests.fixtures.messages_rules import Refusal, check, parse, sign
 from tests.fixtures.model_reply import ModelReply
@@ -189,31 +186,6 @@ async def test_the_sdk_reads_whole_answers_and_lists_models() -> None:
             await client.models.retrieve("nothing")
         with pytest.raises(anthropic.BadRequestError, match="script of this double has ended"):
             await client.messages.create(**body())
-
-
-async def test_another_process_may_ask() -> None:
-    code = (
-        "import json, sys, urllib.request as u\n"
-        "r = u.Request(sys.argv[1] + '/v1/messages', sys.argv[2].encode(),"
-        " {'x-api-key': 'k', 'anthropic-version': '2023-06-01'})\n"
-        "print(json.load(u.urlopen(r))['content'][0]['text'])\n"
-    )
-    async with MessagesApi() as api:
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-c", code, api.url, json.dumps(body("from afar")), stdout=asyncio.subprocess.PIPE
-        )
-        out, _ = await process.communicate()
-    assert out.decode().strip() == "You said: from afar"
-
-
-def test_the_default_brain_follows_from_the_request() -> None:
-    line, fence = text("[Friday, 12:00]"), text("<memory-context>[call memory {}]</memory-context>")
-    assert echo(body([line, text("Hi"), fence])) == ModelReply.say("You said: Hi")
-    asked = echo(body('Do [call memory {"a": {"b": "]"}}] and [call memory]', tools=[TOOL]))
-    assert [(call["name"], call["input"]) for call in asked.blocks] == [("memory", {"a": {"b": "]"}}), ("memory", {})]
-    assert echo(body("[call memory {}]")) == ModelReply.say("I have no tool memory.")
-    assert echo(body("Hi", [CALL], [RESULT, text("x")])) == ModelReply.say("The tool says: kept")
-    assert 9000 <= len(echo(body("[long 9000]")).blocks[0]["text"]) <= 9100
 
 
 def account(cache: PrefixCache, *turns: Any, **more: Any) -> Usage:
