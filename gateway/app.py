@@ -109,7 +109,7 @@ class _Process:
     async def live(self) -> Sequence[str]:
         """Returns which platforms have refused us; none after a stop signal, since the others have worked."""
         model, helper = _models(self._services, self._stack)
-        report = StatusReport(self._services, model.name)
+        report = StatusReport(self._services, has_model=helper is not None)
         self._router, commands, self._memory = await build_router(self._services, model, helper, self._delivery, report)
         self._stack.push_async_callback(self._memory.shutdown)
         self._supervisor = report.supervisor = Supervisor(self._router, commands.specs, self._on_open)

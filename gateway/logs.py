@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 import os
 import re
-import sys
 from collections.abc import Sequence
 from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
@@ -32,13 +31,11 @@ _CHATTERING = ("httpx", "httpx2", "httpcore", "httpcore2", "apscheduler", "async
 def configure(settings: Settings, destination: TextIO | Path | None = None) -> None:
     """Sends the log to a stream (standard error unless given) or a file (mode 0600, three old ones kept); the last call
     counts."""
-    handler: logging.Handler = logging.StreamHandler(sys.stderr)
-    if isinstance(destination, Path):
-        handler = _PrivateFile(
-            destination, maxBytes=FILE_BYTES, backupCount=FILES_KEPT, encoding="utf-8", errors="replace"
-        )
-    elif destination is not None:
-        handler = logging.StreamHandler(destination)
+    handler: logging.Handler = (
+        _PrivateFile(destination, maxBytes=FILE_BYTES, backupCount=FILES_KEPT, encoding="utf-8", errors="replace")
+        if isinstance(destination, Path)
+        else logging.StreamHandler(destination)
+    )
     shared: list[structlog.typing.Processor] = [
         structlog.stdlib.add_log_level,
         structlog.stdlib.add_logger_name,

@@ -92,14 +92,12 @@ def _status(as_json: AsJson = False) -> None:
     """What works, what is kept and what waits; `mneme check` asks the platforms and the model too."""
 
     async def work(services: Services, _: CommandContext) -> None:
-        from core.agent.offline import MODEL as OFFLINE
         from gateway.commands.status import StatusReport
 
         settings = services.settings
         has_model = settings.anthropic_api_key is not None or settings.anthropic_base_url is not None
-        report = StatusReport(services, settings.model.chat if has_model else OFFLINE)
         state = "running" if is_running(settings.home) else "not running"
-        lines = [f"**Mneme**: {state}", *await report.lines()]
+        lines = [f"**Mneme**: {state}", *await StatusReport(services, has_model=has_model).lines()]
         if as_json:
             say_json(dict(plain(line).split(": ", 1) for line in lines))
         else:

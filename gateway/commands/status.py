@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from core.agent.offline import MODEL as OFFLINE
 from core.errors import Refused
 from core.markup.markdown import escape
 from core.store.usage import Spending
@@ -41,9 +40,9 @@ class StatusCommands:
 class StatusReport:
     """Looks at `services` when asked; `supervisor` and `memory` are set once they exist."""
 
-    def __init__(self, services: Services, model: str) -> None:
+    def __init__(self, services: Services, *, has_model: bool) -> None:
         self._services = services
-        self._model = model
+        self._has_model = has_model
         self.supervisor: Supervisor | None = None
         self.memory: MemoryManager | None = None
 
@@ -51,7 +50,7 @@ class StatusReport:
         services = self._services
         states = self.supervisor.states if self.supervisor else await services.platforms()
         names = services.settings.model
-        asked = f"{names.chat}, for small tasks {names.helper}"
+        model = f"{names.chat}, for small tasks {names.helper}" if self._has_model else "none, I answer without one"
         counts = await services.outbox.counts()
         queued = ", ".join(f"{counts[name]} {name}" for name in ("due", "dead") if counts.get(name))
         # What was written last stands in the write-ahead log until it is checkpointed.
@@ -59,7 +58,7 @@ class StatusReport:
         size = sum(file.stat().st_size for file in files if file.exists())
         lines = [
             *(f"**{platform}**: {state}" for platform, state in states.items() if platform != "cron"),
-            f"**model**: {'none, I answer without one' if self._model == OFFLINE else asked}",
+            f"**model**: {model}",
             *(await self._memory_lines(self.memory) if self.memory is not None else ()),
             f"**reminders and schedules**: {len(await services.jobs.active())} active",
             f"**outbox**: {queued or 'empty'}",

@@ -77,7 +77,7 @@ async def test_a_check_beside_the_gateway_says_what_the_gateway_says(home: Path)
         with FileLock(home / "gateway.lock"):
             beside = await found()
             async with Services.open(settings) as services:
-                assert f"**telegram**: {state}" in await StatusReport(services, "some-model").lines()
+                assert f"**telegram**: {state}" in await StatusReport(services, has_model=True).lines()
         alone = await found()
     assert (alone.state, alone.text) == ("right", "The token is valid; the bot is @mneme_bot.")
     assert (beside.state, beside.text) == ("wrong", f"{alone.text} For the running gateway it is {state}.")
