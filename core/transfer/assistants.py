@@ -43,8 +43,8 @@ def read_chatgpt(stream: BinaryIO, title: str, choices: Choices) -> Iterator[Tra
         nodes = {key: node for key, node in values["mapping"].items() if isinstance(node, dict)}
         path = _path(nodes, values.get("current_node"))
         number = str(values.get("conversation_id") or values.get("id") or (path[0] if path else ""))
-        address, name = Address(platform="chatgpt", chat_id=number), text_of(values.get("title"))
-        conversation = Conversation(name=address.key, address=address, choices=choices, title=name)
+        address = Address(platform="chatgpt", chat_id=number)
+        conversation = Conversation(address=address, choices=choices, title=text_of(values.get("title")))
         at = from_seconds(values.get("create_time"))
         for key in path:
             message = nodes[key].get("message")
@@ -106,8 +106,7 @@ def read_claude(stream: BinaryIO, title: str, choices: Choices) -> Iterator[Tran
             yield Skipped(reason=SHAPELESS)
             continue
         address = Address(platform="claude", chat_id=str(values.get("uuid") or "unknown"))
-        name = text_of(values.get("name"))
-        conversation = Conversation(name=address.key, address=address, choices=choices, title=name)
+        conversation = Conversation(address=address, choices=choices, title=text_of(values.get("name")))
         at = from_text(values.get("created_at"))
         for place, message in enumerate(values["chat_messages"]):
             role = _CLAUDE_ROLES.get(str(mapping(message).get("sender")))

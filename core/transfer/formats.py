@@ -52,12 +52,12 @@ def is_among(known: frozenset[str], *names: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conversation:
-    """What the messages of one conversation share."""
+    """What the messages of one conversation share; its name is that of its address unless it has another."""
 
-    name: str
     address: Address
     choices: Choices
     title: str | None = None
+    name: str | None = None
     parent: str | None = None
 
     def record(
@@ -70,7 +70,7 @@ class Conversation:
             return Skipped(reason=TIMELESS)
         is_own = role == "user" and sender is not None and is_among(self.choices.own, sender)
         return TransferRecord(
-            session=self.name,
+            session=self.name or self.address.key,
             parent=self.parent,
             title=(self.title or "").strip()[:TITLE_CHARS] or None,
             address=self.address,

@@ -69,7 +69,7 @@ def _conversation(head: dict[str, Any], choices: Choices) -> Conversation:
         number = -number
     name = head.get("name") or _TITLES.get(kind)
     address = Address(platform="telegram", chat_id=str(number))
-    return Conversation(name=f"telegram:{number}", address=address, choices=choices, title=str(name) if name else None)
+    return Conversation(address=address, choices=choices, title=str(name) if name else None)
 
 
 def _telegram_record(conversation: Conversation, message: Any, bot: str) -> TransferRecord | Skipped:
@@ -154,12 +154,8 @@ def read_discord(stream: BinaryIO, title: str, choices: Choices) -> Iterator[Tra
     users = map(_json, folder.parent.parent.glob("*/user.json"))
     owner = next((str(one) for user in users if (one := user.get("global_name") or user.get("username"))), None)
     number = str(channel.get("id") or folder.name.lstrip("c"))
-    conversation = Conversation(
-        name=f"discord:{number}",
-        address=Address(platform="discord", chat_id=number),
-        choices=choices,
-        title=_channel_title(text_of(labels.get(number)), channel),
-    )
+    address, name = Address(platform="discord", chat_id=number), _channel_title(text_of(labels.get(number)), channel)
+    conversation = Conversation(address=address, choices=choices, title=name)
     records = []
     try:
         for _, row in json_values(stream, title, {"item"}):
