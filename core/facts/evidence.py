@@ -54,6 +54,7 @@ class _Text:
     """`digits`: all its digits in a row; `groups`: the attributes it speaks of."""
 
     def __init__(self, text: str) -> None:
+        self.text = text
         self.plain = plain(fold(text))[0]
         self.words, self.terms = frozenset(words_of(self.plain)), frozenset(terms_of(text))
         self.figures, self.digits = figures_of(self.plain), "".join(_FIGURE.findall(self.plain))
@@ -106,15 +107,14 @@ class _Heard:
     """A message beside a statement. `own`: what it says itself, with the question before where it is a mere yes;
     `frame`: the question that it answers; `held`: what it has of the statement, also by who says it."""
 
-    def __init__(self, said: _Statement, row: Message, own: _Text, question: str) -> None:
-        self.text, asked = own_words(row.text), _Text(question)
-        is_short = bool(question) and len(self.text.split()) <= AFFIRMED_WORDS
-        self.is_yes = is_short and pattern("affirmed").match(self.text) is not None
+    def __init__(self, said: _Statement, own: _Text, asked: _Text, speaker: _Text) -> None:
+        self.text = own.text
+        is_short = bool(asked.text) and len(own.text.split()) <= AFFIRMED_WORDS
+        self.is_yes = is_short and pattern("affirmed").match(own.text) is not None
         # An answer says something of the statement that stands not in the question.
         is_answer = self.is_yes or not said.held_by(own) <= said.held_by(asked)
-        self.own = _Text(f"{self.text}\n{question}") if self.is_yes else own
+        self.own = _Text(f"{own.text}\n{asked.text}") if self.is_yes else own
         self.frame = asked if is_answer else _Text("")
-        speaker = _Text(row.sender.name if row.sender else "")
         self.held = said.held_by(self.own) | set(filter(speaker.has_name, said.names))
 
 
@@ -124,7 +124,7 @@ class Evidence:
     def __init__(self, rows: Sequence[Message]) -> None:
         self._rows = rows
         self._own = [index for index, row in enumerate(rows) if typed(row)][-LOOKED_AT:]
-        self._ready: dict[int, _Text] = {}
+        self._ready: dict[str, _Text] = {}
 
     def support(
         self, content: str, names: Sequence[str] = (), *, is_own_affair: bool = False, row: Message | None = None
@@ -151,7 +151,8 @@ class Evidence:
 
     def _score(self, said: _Statement, index: int) -> int:
         """How much of a statement a message says itself; 0 where it does not support it."""
-        heard = _Heard(said, self._rows[index], self._text(index), self._question_before(index))
+        sender, asked = self._rows[index].sender, self._read(self._question_before(index))
+        heard = _Heard(said, self._text(index), asked, self._read(sender.name if sender else ""))
         if not heard.held or not said.text.terms or not self._is_complete(said, index, heard):
             return 0
         is_stated = heard.is_yes or _is_stated(said, heard.text)
@@ -177,9 +178,12 @@ class Evidence:
         return [self._text(one) for one in earlier[-EARLIER:]]
 
     def _text(self, index: int) -> _Text:
-        if index not in self._ready:
-            self._ready[index] = _Text(own_words(self._rows[index].text))
-        return self._ready[index]
+        return self._read(own_words(self._rows[index].text))
+
+    def _read(self, text: str) -> _Text:
+        if text not in self._ready:
+            self._ready[text] = _Text(text)
+        return self._ready[text]
 
     def _question_before(self, index: int) -> str:
         """What the assistant asked just before a message; empty where it asked nothing."""
