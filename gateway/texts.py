@@ -6,7 +6,7 @@ Markdown for a chat; the shell prints it as plain text and names its own command
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta, tzinfo
 from functools import cache
 from importlib.resources import files
@@ -95,9 +95,7 @@ def failed(error: Exception, incident: str, *, is_kept: bool = True) -> str:
 
 def unfinished(count: int) -> str:
     """Empty when there are none."""
-    if count == 1:
-        return "1 answer is not finished; it will be finished after the next start."
-    return f"{count} answers are not finished; they will be finished after the next start." if count else ""
+    return f"Not finished: {counted(count, 'answer')}; this goes on after the next start." if count else ""
 
 
 # Conversations
@@ -106,14 +104,6 @@ def unfinished(count: int) -> str:
 def titled(title: str | None) -> str:
     """A title to stand behind a noun; empty where there is none."""
     return f" “{escape(title)}”" if title else ""
-
-
-# Forgetting and taking along
-
-
-def forgettable(counts: Iterable[tuple[str, int]]) -> str:
-    """``3 messages, 1 fact and 1 reminder``."""
-    return listed([counted(number, {"job": "reminder"}.get(name, name)) for name, number in counts])
 
 
 # Memory services

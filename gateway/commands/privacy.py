@@ -54,10 +54,8 @@ class ForgetCommands:
 
 
 def traces_text(traces: ErasureList, zone: tzinfo, *, is_limited: bool = False) -> str:
-    parts = [texts.forgettable(traces.counts.items()) + " of your own words here" * is_limited] if traces.counts else []
-    if traces.derived:
-        parts.append(f"{texts.counted(traces.derived, 'thing')} that repeat{'s' * (traces.derived == 1)} it")
-    lines = [f"I would forget {', with '.join(parts)}{':' if traces.shown else '.'}", ""]
+    found = _things(traces, " of your own words here" * is_limited, "repeats" if traces.derived == 1 else "repeat")
+    lines = [f"I would forget {found}{':' if traces.shown else '.'}", ""]
     lines += [f"- {_line(trace, zone)}" for trace in traces.shown]
     more = sum(traces.counts.values()) - len(traces.shown)
     if more > 0:
@@ -68,16 +66,24 @@ def traces_text(traces: ErasureList, zone: tzinfo, *, is_limited: bool = False) 
 
 
 def receipt_text(receipt: ErasureList) -> str:
-    parts = [texts.forgettable(receipt.counts.items())] if receipt.counts else []
-    if receipt.derived:
-        parts.append(f"{texts.counted(receipt.derived, 'thing')} that repeated it")
-    said = [f"Forgotten: {', with '.join(parts)}.", texts.ERASED if receipt.is_clean else texts.NOT_YET_ERASED]
+    said = [
+        f"Forgotten: {_things(receipt, '', 'repeated')}.",
+        texts.ERASED if receipt.is_clean else texts.NOT_YET_ERASED,
+    ]
     if asked := receipt.asked:
         were, are = ("was", "is") if len(asked) == 1 else ("were", "are")
         told = f"{' and '.join(asked)} {were} told of it and {are} being asked to erase it"
         said.append(f"{told}; when that cannot be done, the owner hears of it.")
     said += [f"`{name}` cannot be written, so some of it still stands there." for name in receipt.stuck]
     return " ".join([*said, texts.LEFT_TO_YOU])
+
+
+def _things(found: ErasureList, whose: str, repeat: str) -> str:
+    """``3 messages and 1 reminder, with 2 things that repeat it``."""
+    names = {"job": "reminder"}
+    parts = [texts.counted(number, names.get(name, name)) for name, number in found.counts.items()]
+    derived = f"{texts.counted(found.derived, 'thing')} that {repeat} it" if found.derived else ""
+    return ", with ".join(filter(None, (texts.listed(parts) + whose if parts else "", derived)))
 
 
 def _line(trace: ErasureItem, zone: tzinfo) -> str:

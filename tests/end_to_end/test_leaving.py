@@ -15,7 +15,7 @@ from tests.fixtures.live_system import KEY, PERSON, LiveSystem
 from tests.fixtures.messages_api import MessagesApi
 from tests.fixtures.model_reply import ModelReply
 
-LEFT_OPEN = "1 answer is not finished; it will be finished after the next start."
+LEFT_OPEN = "Not finished: 1 answer; this goes on after the next start."
 
 
 class HangingModel:
@@ -62,7 +62,7 @@ async def _an_answer_that_comes_in_time(home: Path) -> None:
         model.hold.set()
         assert await leaving == 0
         assert any("at noon" in text for text in said(live))
-        assert "not finished" not in live.log()
+        assert "Not finished" not in live.log()
 
 
 async def _a_platform_that_hangs(home: Path) -> None:
