@@ -21,7 +21,7 @@ import yarl
 from discord.gateway import KeepAliveHandler
 
 from adapters.discord.events import DiscordEvents
-from adapters.discord.messages import NOBODY, UNREACHABLE, UNREADABLE, reason
+from adapters.discord.messages import UNREACHABLE, UNREADABLE, reason
 from adapters.discord.normalize import PLATFORM, described
 from adapters.poll_lock import PollLock
 from core.errors import ConfigError, DeliveryError, MnemeError
@@ -207,7 +207,8 @@ class DiscordClient(discord.Client):
         # Voice is not used, so that its missing parts need no warning.
         discord.VoiceClient.warn_nacl = False
         discord.VoiceClient.warn_dave = False
-        super().__init__(intents=intents, allowed_mentions=NOBODY, max_ratelimit_timeout=LONGEST_RATE_LIMIT_S)
+        nobody = discord.AllowedMentions.none()
+        super().__init__(intents=intents, allowed_mentions=nobody, max_ratelimit_timeout=LONGEST_RATE_LIMIT_S)
         self.is_identified = False
         """Whether there was a session since this was last set to False: Discord counts them."""
         self._events = events

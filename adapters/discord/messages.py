@@ -1,7 +1,8 @@
 """Sends, edits and deletes the messages of one answer: in a Discord channel, or with the token of an interaction. What
 Discord and the network refuse becomes errors of ours.
 
-Nobody is ever mentioned. What is meant for one person is ephemeral or stands in a direct chat.
+Nobody is ever mentioned, as the client says with every message. What is meant for one person is ephemeral or stands in
+a direct chat.
 """
 
 from __future__ import annotations
@@ -31,8 +32,6 @@ PACE_S = 1.2
 LIMIT_CHARS = 2000
 """Whatever messages may hold, follow-ups of interactions are described with this limit."""
 LIMIT_NONCE, LIMIT_LABEL, LIMIT_BUTTONS, LIMIT_FILES = 25, 80, 25, 10
-
-NOBODY = discord.AllowedMentions(everyone=False, users=False, roles=False, replied_user=False)
 
 UNREADABLE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, AssertionError)
 """What the library raises for a payload that is shaped otherwise than it expects."""
@@ -177,7 +176,7 @@ class DiscordMessages(_Messages):
         key = hashlib.sha256(nonce.encode()).hexdigest()[:LIMIT_NONCE]
         text = to_discord(part)
         with delivered():
-            message = await channel.send(text, nonce=key, allowed_mentions=NOBODY, **options)
+            message = await channel.send(text, nonce=key, **options)
         if message.content.split() != text.split():
             await self.edit(str(message.id), part, answer)
         self._reply_to = None  # the parts that follow stand under the first
@@ -187,7 +186,7 @@ class DiscordMessages(_Messages):
         """Raises a DeliveryError with `is_missing` when the message is gone."""
         message = (await self._channel()).get_partial_message(int(message_id))
         with delivered():
-            await message.edit(content=to_discord(part), allowed_mentions=NOBODY, **dressed(answer, is_edit=True))
+            await message.edit(content=to_discord(part), **dressed(answer, is_edit=True))
 
     async def remove(self, message_id: str) -> None:
         message = (await self._channel()).get_partial_message(int(message_id))
@@ -281,7 +280,7 @@ class DiscordInteraction(_Messages):
         """Raises a DeliveryError with `is_missing` when the message is gone."""
         with answered():
             await self._interaction.followup.edit_message(
-                int(message_id), content=to_discord(part), allowed_mentions=NOBODY, **dressed(answer, is_edit=True)
+                int(message_id), content=to_discord(part), **dressed(answer, is_edit=True)
             )
 
     async def remove(self, message_id: str) -> None:
@@ -290,7 +289,7 @@ class DiscordInteraction(_Messages):
 
     async def _send(self, text: str, answer: Answer | None) -> int:
         interaction = self._interaction
-        options = {"ephemeral": self._is_private, "allowed_mentions": NOBODY, **dressed(answer)}
+        options = {"ephemeral": self._is_private, **dressed(answer)}
         if self._is_answered:
             return (await interaction.followup.send(text, wait=True, **options)).id
         if not interaction.response.is_done():
@@ -301,8 +300,7 @@ class DiscordInteraction(_Messages):
                 # An earlier try came through, of which nobody heard. What it shows in public stays without secrets.
                 if error.code != ACKNOWLEDGED or self._is_private != self._was_private:
                     raise
-        changes = {"content": text, "allowed_mentions": NOBODY, **dressed(answer, is_edit=True)}
-        return (await interaction.edit_original_response(**changes)).id
+        return (await interaction.edit_original_response(content=text, **dressed(answer, is_edit=True))).id
 
 
 def dressed(answer: Answer | None, *, is_edit: bool = False) -> dict[str, Any]:
