@@ -253,12 +253,12 @@ def log_call(connection: Connection, call: ModelCall) -> None:
 def _miss(connection: Connection, call: ModelCall, values: dict[str, int | None]) -> tuple[MissCause | None, int]:
     """Why not all of the session's previous request was read from the cache, and how many tokens were not."""
     used, last = call.usage, connection.execute(_LAST_CALL, values).fetchone()
+    if last is None and not used.cache_write:
+        return None, 0
     if last is None:
         origin = connection.execute(_ORIGIN, values).fetchone()
         is_known = origin is not None and origin["reason"] in get_args(MissCause)
-        return (
-            (origin["reason"] if is_known else "first", used.sent - used.cache_read) if used.cache_write else (None, 0)
-        )
+        return origin["reason"] if is_known else "first", used.sent - used.cache_read
     missed = last["cache_read_tokens"] + last["cache_write_tokens"] - used.cache_read
     if used.cache_read >= WHOLE * (missed + used.cache_read):
         return None, 0
