@@ -8,12 +8,12 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, tzinfo
-from itertools import chain
 from typing import Any
 
 from core.markup.markdown import escape
 from core.store.query import READ_FIRST, FoundSession, Hit, MessageMatch, SearchQuery, SearchResults, ShownMessage
-from core.store.sqlite.passages import BROWSE_MAX, MatchedMessage, Passages
+from core.store.rows import moment
+from core.store.sqlite.passages import BROWSE_MAX, Passages
 from core.text.normalize import LETTER, is_unspaced, plain
 
 SESSIONS_MAX = 10
@@ -64,25 +64,25 @@ def discovery(
     scores = scores or {}
     ordered = _by_lineage(found, scores, 1 if query.is_turn else MATCHES_SHOWN)
     page = page_of(query)
+    best = ordered[page]
     flat = found[: max(0, min(query.messages, MESSAGES_MAX))]
-    opened = passages.sessions(group[0].session_id for group in ordered[page])
-    best = [group for group in ordered[page] if group[0].session_id in opened]
-    scored = {match.message_id: match.score for match in chain(flat, *best)}
-    stretches = [passages.around(opened[group[0].session_id], group[0].message_id) for group in best]
-    sessions, texts = passages.shown(stretches, scored)
+    scored = {match.message_id: match.score for match in [*flat, *(match for group in best for match in group)]}
+    messages, sessions = passages.matching(scored, {group[0].session_id for group in best})
     marker = Highlighter(marks)
-    hits = {id_: _hit(id_, message, scored[id_], marker) for id_, message in texts.items()}
+    hits = {fields[0]: _hit(session_id, fields, scored[fields[0]], marker) for session_id, fields in messages}
     has_more = len(ordered) > page.stop
     return SearchResults(
         query=query.text,
         shape="discovery",
         sessions=tuple(
-            replace(
-                found,
+            passages.surroundings(
+                sessions[group[0].session_id],
+                group[0].message_id,
                 matches=tuple(hits[match.message_id] for match in group),
                 score=scores.get(group[0].root_id, group[0].score),
             )
-            for found, group in zip(sessions, best, strict=True)
+            for group in best
+            if group[0].session_id in sessions
         ),
         messages=tuple(hits[match.message_id] for match in flat),
         note=joined([note, _ending(has_more, query)]),
@@ -97,30 +97,33 @@ def _by_lineage(found: Iterable[MessageMatch], roots: Iterable[int], most: int) 
     return [group[:most] for group in lineages.values() if group]
 
 
-def _hit(message_id: int, found: MatchedMessage, score: float, marker: Highlighter) -> Hit:
+def _hit(session_id: int, fields: Sequence[Any], score: float, marker: Highlighter) -> Hit:
     """Marked in its text, or in its tool call where only that matches."""
-    is_of_tools = found.tools and (not found.text or not marker.spans(found.text))
+    message_id, role, created_at, external_id, text, tools, link = fields
+    is_of_tools = tools and (not text or not marker.spans(text))
     return Hit(
         message_id=message_id,
-        session_id=found.session_id,
-        role=found.role,
-        snippet=snippet(found.tools if is_of_tools and found.tools else found.text, marker),
+        session_id=session_id,
+        role=role,
+        snippet=snippet(tools if is_of_tools else text, marker),
         rank=score,
-        created_at=found.at,
-        external_id=found.external_id,
-        link=found.link,
+        created_at=moment(created_at),
+        external_id=external_id,
+        link=link,
     )
 
 
 def scroll(passages: Passages, query: SearchQuery) -> SearchResults:
     """The window around one message, in whichever session that stands."""
-    opened = passages.session_of_message(query.around or 0)
-    found = passages.shown([passages.around(opened, query.around or 0, 0)])[0] if opened else ()
-    return SearchResults(query=query.text, shape="scroll", sessions=tuple(found))
+    anchor = query.around or 0
+    session = passages.session_of_message(anchor)
+    found = () if session is None else (passages.surroundings(session, anchor, bookend=0),)
+    return SearchResults(query=query.text, shape="scroll", sessions=found)
 
 
 def read(passages: Passages, query: SearchQuery) -> SearchResults:
-    found = tuple(passages.reading(opened) for opened in passages.sessions([query.session or 0]).values())
+    session = passages.session(query.session or 0)
+    found = () if session is None else (passages.reading(session),)
     return SearchResults(query=query.text, shape="read", sessions=found)
 
 

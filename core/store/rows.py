@@ -223,15 +223,14 @@ def address_of(row: Row) -> Address:
 
 
 def session_of(row: Row) -> Session:
-    """A row with the columns of `SESSIONS`; a statement that only shows sessions may leave out what the model needs."""
-    held = row.keys()
-    plain = ("id", "title", "parent_id", "root_id", "external_id", "end_reason", "messages", "link_base")
+    """A row that begins with the columns of `SESSIONS`."""
+    plain = ("id", "system_prompt", "model", "title", "parent_id", "root_id", "opens_at", "external_id", "end_reason")
     return Session(
-        **columns(row, *plain, *(name for name in ("system_prompt", "model", "opens_at") if name in held)),
+        **columns(row, *plain, "messages", "link_base"),
         address=address_of(row),
         scope=Scope(key=row["scope_key"]),
         started_at=moment(row["started_at"]),
-        sight=frozenset(Scope(key=key) for key in json.loads(row["sight"])) if "sight" in held else frozenset(),
+        sight=frozenset(Scope(key=key) for key in json.loads(row["sight"])),
         last_at=moment(row["last_at"]),
         ended_at=maybe_moment(row["ended_at"]),
     )

@@ -6,95 +6,84 @@ Only what people may see (kind chat, user and assistant, not empty); every state
 from __future__ import annotations
 
 import json
-from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from datetime import datetime
+from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
-from itertools import chain
-from typing import NamedTuple
+from typing import Any
 
 from core.store.engine import Connection
-from core.store.query import READ_FIRST, READ_LAST, FoundSession, SearchQuery, ShownMessage
-from core.store.rows import bounded, moment, scope_parameter, session_of, visible
-from core.store.sqlite.schema import SHOWN, in_list, list_value
+from core.store.query import READ_FIRST, READ_LAST, FoundSession, Hit, SearchQuery, ShownMessage
+from core.store.rows import bounded, maybe_moment, moment, scope_parameter, visible
+from core.store.sqlite.schema import SHOWN
 from core.store.sqlite.text_index import session_filters
-from core.types import Role, Session
+from core.types import Address, Scope, Session
 
 BOOKEND = 3
 PREVIEW_CHARS = 160
 WINDOW_MAX = 100
 BROWSE_MAX = 100
+ENDLESS = 2**63 - 1
 
-_SESSION = """sessions.id, addresses.platform, addresses.chat_id, addresses.thread_id, addresses.link_base,
-    scopes.key AS scope_key, sessions.started_at, sessions.last_at, sessions.ended_at, sessions.end_reason,
-    sessions.title, sessions.external_id, sessions.parent_id, sessions.root_id, sessions.messages"""
+_SESSION = """sessions.id, addresses.platform, addresses.chat_id, addresses.thread_id, addresses.link_base, scopes.key,
+    sessions.started_at, sessions.last_at, sessions.ended_at, sessions.end_reason, sessions.title, sessions.external_id,
+    sessions.parent_id, sessions.root_id, sessions.messages"""
 """What is shown of a session. Its system prompt, 10 KB and more, is not."""
+SESSION_COLUMNS = 15
 _PLACES = """
     CROSS JOIN addresses ON addresses.id = sessions.address_id CROSS JOIN scopes ON scopes.id = sessions.scope_id
 """
 PLATFORM_ID = "COALESCE(messages.external_id, messages.posted_id)"
 """Under which id the platform has a message: what a person said came with one, an answer got one."""
-_OPENED = f"""
-    SELECT {_SESSION}, (
-        SELECT json_group_array(id)
-        FROM (SELECT id FROM messages WHERE messages.session_id = sessions.id AND {SHOWN} ORDER BY id)
+_ITEM = f"""messages.id, messages.role, messages.sender_name, messages.sender_id, messages.origin, messages.created_at,
+messages.text, {PLATFORM_ID}"""
+_OF_SESSION = f"FROM messages WHERE messages.session_id = :session AND {SHOWN}"
+
+_OPEN = "messages.id NOT BETWEEN :hidden_first AND :hidden_last"
+"""Outside of the model's window."""
+
+_AROUND = f"""
+    SELECT * FROM (SELECT 0, {_ITEM} {_OF_SESSION} AND {_OPEN} ORDER BY messages.id LIMIT :bookend)
+    UNION ALL
+    SELECT * FROM (
+        SELECT 1, {_ITEM} {_OF_SESSION} AND messages.id < :anchor AND {_OPEN} ORDER BY messages.id DESC LIMIT :window
     )
-    FROM sessions {_PLACES} WHERE {visible("sessions.scope_id")}
+    UNION ALL
+    SELECT 2, {_ITEM} FROM messages WHERE messages.id = :anchor AND messages.session_id = :session
+    UNION ALL
+    SELECT * FROM (
+        SELECT 3, {_ITEM} {_OF_SESSION} AND messages.id > :anchor AND {_OPEN}
+        ORDER BY messages.id LIMIT :window
+    )
+    UNION ALL
+    SELECT * FROM (SELECT 4, {_ITEM} {_OF_SESSION} AND {_OPEN} ORDER BY messages.id DESC LIMIT :bookend)
+    UNION ALL
+    SELECT 5, (SELECT COUNT(*) {_OF_SESSION} AND messages.id < :anchor AND {_OPEN}),
+        (SELECT COUNT(*) {_OF_SESSION} AND messages.id > :anchor AND {_OPEN}), NULL, NULL, NULL, NULL, NULL, NULL
 """
-"""A session, and the ids of what may be shown of it: to read them off their index is cheaper than asking for each
-part."""
-_BY_ID = f"{_OPENED} AND {in_list('sessions.id', 'ids')}"
-_OF_MESSAGE = f"{_OPENED} AND sessions.id = (SELECT session_id FROM messages WHERE id = :id AND kind = 'chat')"
-_MESSAGES = f"""
-    SELECT messages.id, messages.session_id, messages.role, messages.created_at, messages.text,
-        {PLATFORM_ID}, (SELECT link_base FROM addresses WHERE id = messages.address_id),
-        messages.sender_name, messages.sender_id, messages.origin,
-        messages.external_id, messages.tools
-    FROM messages CROSS JOIN sessions ON sessions.id = messages.session_id
-    WHERE {in_list("messages.id", "ids")} AND {visible("sessions.scope_id")}
-"""
+"""By part: first messages, those before the anchor, the anchor, those after it, last messages; and how many there are
+before and after it. One statement, because each costs as much as reading ten rows."""
 _OUTSIDE = """ AND NOT EXISTS (
     SELECT 1 FROM json_each(:hidden) AS span WHERE json_extract(span.value, '$[0]') = messages.session_id
     AND messages.id BETWEEN json_extract(span.value, '$[1]') AND json_extract(span.value, '$[2]')
 )"""
+_MATCHING = f"""
+    SELECT {_SESSION}, messages.id, messages.role, messages.created_at, messages.external_id, messages.text,
+        messages.tools, {PLATFORM_ID}, (SELECT link_base FROM addresses WHERE id = messages.address_id)
+    FROM json_each(:ids) CROSS JOIN messages ON messages.id = json_each.value
+    CROSS JOIN sessions ON sessions.id = messages.session_id {_PLACES}
+    WHERE {visible("sessions.scope_id")}
+"""
 _CHILD = "SELECT 1 FROM sessions AS child WHERE child.parent_id = sessions.id"
+_SESSION_BY_ID = f"""
+    SELECT {_SESSION} FROM sessions {_PLACES} WHERE sessions.id = :id AND {visible("sessions.scope_id")}
+"""
+_SESSION_OF_MESSAGE = f"""
+    SELECT {_SESSION} FROM messages CROSS JOIN sessions ON sessions.id = messages.session_id {_PLACES}
+    WHERE messages.id = :id AND messages.kind = 'chat' AND {visible("sessions.scope_id")}
+"""
 _BEGINNING = f"""
     SELECT substr(messages.text, 1, {PREVIEW_CHARS}) FROM messages
     WHERE messages.session_id = sessions.id AND {SHOWN} ORDER BY messages.id LIMIT 1
 """
-
-
-class OpenedSession(NamedTuple):
-    """A session, and the ids, ascending, of what may be shown of it outside of the model's window."""
-
-    session: Session
-    ids: list[int]
-
-
-class Stretch(NamedTuple):
-    """Which messages of a session are to be shown: its first and last ones and those around an anchor; and how many lie
-    before and after these."""
-
-    session: Session
-    anchor: int
-    first: list[int]
-    window: list[int]
-    last: list[int]
-    before: int
-    after: int
-
-
-class MatchedMessage(NamedTuple):
-    """A message that was found; `tools` is what it called, as text."""
-
-    session_id: int
-    role: Role
-    at: datetime
-    text: str
-    link: str | None
-    external_id: str | None
-    tools: str | None
 
 
 class Passages:
@@ -105,67 +94,76 @@ class Passages:
         self._query = query
         self._scopes = scope_parameter(query.scopes)
 
-    def sessions(self, ids: Iterable[int]) -> dict[int, OpenedSession]:
-        """By id those that may be shown; one of another scope is left out like one that is not there."""
-        return {one.session.id: one for one in self._opened(_BY_ID, {"ids": list_value(map(bounded, ids))})}
+    def matching(
+        self, ids: Iterable[int], shown: Collection[int]
+    ) -> tuple[list[tuple[int, Sequence[Any]]], dict[int, Session]]:
+        """(session id, (id, role, time, external id, text, tools, link)) of the messages, and their sessions among
+        `shown`."""
+        messages: list[tuple[int, Sequence[Any]]] = []
+        sessions: dict[int, Session] = {}
+        for row in self._connection.execute(_MATCHING, {"ids": json.dumps(list(ids)), "scopes": self._scopes}):
+            if row[0] in shown and row[0] not in sessions:
+                sessions[row[0]] = _session_of(row)
+            *fields, platform_id, link_base = row[SESSION_COLUMNS:]
+            messages.append((row[0], [*fields, link(link_base, platform_id)]))
+        return messages, sessions
 
-    def session_of_message(self, message_id: int) -> OpenedSession | None:
-        """The session of a message that may be shown; None where there is none."""
-        return next(self._opened(_OF_MESSAGE, {"id": bounded(message_id)}), None)
+    def session(self, session_id: int) -> Session | None:
+        """A session that may be shown; None for one of another scope as for one that is not there."""
+        return self._session(_SESSION_BY_ID, session_id)
 
-    def _opened(self, statement: str, values: Mapping[str, object]) -> Iterator[OpenedSession]:
-        hidden = {id_: (first, last) for id_, first, last in (self._query.hidden.spans if self._query.hidden else ())}
-        for row in self._connection.execute(statement, {**values, "scopes": self._scopes}).fetchall():
-            ids: list[int] = json.loads(row[-1])
-            if row[0] in hidden:
-                first, last = hidden[row[0]]
-                ids = [id_ for id_ in ids if not first <= id_ <= last]
-            yield OpenedSession(session_of(row), ids)
+    def session_of_message(self, message_id: int) -> Session | None:
+        """The session of a message that may be shown; None as for `session`."""
+        return self._session(_SESSION_OF_MESSAGE, message_id)
 
-    def around(self, opened: OpenedSession, anchor: int, bookend: int = BOOKEND) -> Stretch:
-        """The window around the `anchor`, and `bookend` of the first and last messages."""
-        session, ids = opened
-        size = max(0, min(self._query.window, WINDOW_MAX))
-        first, end = max(0, bisect_left(ids, anchor) - size), bisect_right(ids, anchor)
-        window = [*ids[first : bisect_left(ids, anchor)], anchor, *ids[end : end + size]]
-        last = ids[max(0, len(ids) - bookend) :]
-        return Stretch(session, anchor, ids[:bookend], window, last, first, max(0, len(ids) - end - size))
+    def _session(self, statement: str, id_: int) -> Session | None:
+        row = self._connection.execute(statement, {"id": bounded(id_), "scopes": self._scopes}).fetchone()
+        return None if row is None else _session_of(row)
 
-    def shown(
-        self, stretches: Sequence[Stretch], matched: Collection[int] = ()
-    ) -> tuple[list[FoundSession], dict[int, MatchedMessage]]:
-        """The sessions with the messages of their stretches; and the `matched` messages by id."""
-        ids = {*matched, *chain.from_iterable((*one.first, *one.window, *one.last) for one in stretches)}
-        values = {"ids": list_value(ids), "scopes": self._scopes}
-        anchors = {one.anchor for one in stretches}
-        items: dict[int, ShownMessage] = {}
-        found: dict[int, MatchedMessage] = {}
-        # By place, which takes half the time of names.
-        for row in self._connection.execute(_MESSAGES, values):
-            id_, session_id, role, created_at, text, platform_id, link_base, name, sender_id, origin, *rest = row
-            at, opened = moment(created_at), link(link_base, platform_id)
-            items[id_] = ShownMessage(id_, role, name, at, text, id_ in anchors, opened, sender_id, origin)
-            if id_ in matched:
-                found[id_] = MatchedMessage(session_id, role, at, text, opened, *rest)
-        sessions = [
-            FoundSession(
-                session=one.session,
-                bookend_start=tuple(map(items.__getitem__, one.first)),
-                window=tuple(map(items.__getitem__, one.window)),
-                bookend_end=tuple(map(items.__getitem__, one.last)),
-                messages_before=one.before,
-                messages_after=one.after,
-            )
-            for one in stretches
-        ]
-        return sessions, found
+    def surroundings(
+        self,
+        session: Session,
+        anchor: int,
+        bookend: int = BOOKEND,
+        matches: tuple[Hit, ...] = (),
+        score: float = 0.0,
+    ) -> FoundSession:
+        """The window around the `anchor`, counts of what lies outside, and `bookend` of the first and last messages."""
+        window_size = max(0, min(self._query.window, WINDOW_MAX))
+        values = {"session": session.id, "anchor": anchor, "window": window_size, "bookend": bookend}
+        *rows, counts = self._connection.execute(_AROUND, {**values, **self._hidden(session)}).fetchall()
+        parts: tuple[list[ShownMessage], ...] = ([], [], [], [], [])
+        # In a short session most messages are in more than one part.
+        known: dict[int, ShownMessage] = {}
+        for row in rows:
+            item = known.get(row[1])
+            if item is None:
+                item = known[row[1]] = _item(row, session, anchor)
+            parts[row[0]].append(item)
+        first, before, here, after, last = parts
+        window = (*before[::-1], *here, *after)
+        return FoundSession(
+            session=session,
+            score=score,
+            matches=matches,
+            bookend_start=tuple(first),
+            window=window,
+            bookend_end=tuple(last[::-1]),
+            messages_before=counts[1] - len(before),
+            messages_after=counts[2] - len(after),
+        )
 
-    def reading(self, opened: OpenedSession) -> FoundSession:
+    def reading(self, session: Session) -> FoundSession:
         """A session's first 20 and last 10 messages; `messages_after` counts what lies between."""
-        session, ids = opened
-        window = [*ids[:READ_FIRST], *ids[READ_FIRST:][-READ_LAST:]]
-        [found], _ = self.shown([Stretch(session, 0, [], window, [], 0, len(ids) - len(window))])
-        return replace(found, preview=_line(found.window[0].text[:PREVIEW_CHARS]) if window else None)
+        whole = self.surroundings(session, 0, READ_FIRST)
+        first = whole.bookend_start
+        window = (*first, *(item for item in whole.bookend_end[-READ_LAST:] if item not in first))
+        return FoundSession(
+            session=session,
+            preview=_line(first[0].text[:PREVIEW_CHARS]) if first else None,
+            window=window,
+            messages_after=len(whole.window) + whole.messages_after - len(window),
+        )
 
     def recent(self, page: slice) -> tuple[list[FoundSession], bool]:
         """The latest session of each lineage, newest first: those of a page, and whether there are more."""
@@ -180,8 +178,15 @@ class Passages:
             within += " AND messages.created_at < :before"
         values = {**wanted, "scopes": self._scopes, "hidden": json.dumps(spans), "limit": page.stop + 1}
         rows = self._connection.execute(_browsing(within, narrowed, narrowed_later), values).fetchall()
-        found = [FoundSession(session=session_of(row), preview=_line(row[-1])) for row in rows[page]]
+        found = [FoundSession(session=_session_of(row), preview=_line(row[-1])) for row in rows[page]]
         return found, len(rows) > page.stop
+
+    def _hidden(self, session: Session) -> dict[str, int]:
+        """The ids of a session in the model's window; beyond the last id where there are none."""
+        for session_id, first, last in self._query.hidden.spans if self._query.hidden else ():
+            if session_id == session.id:
+                return {"hidden_first": bounded(first), "hidden_last": bounded(last)}
+        return {"hidden_first": ENDLESS, "hidden_last": ENDLESS}
 
 
 @lru_cache(maxsize=64)
@@ -216,6 +221,33 @@ def _browsing(within: str, narrowed: str, narrowed_later: str) -> str:
 def link(base: str | None, platform_id: str | None) -> str | None:
     """Where a message can be opened on its platform; None where it has no such links, or the id is none of its own."""
     return f"{base}{platform_id}" if base and platform_id and platform_id.isdecimal() else None
+
+
+def _session_of(row: Sequence[Any]) -> Session:
+    session_id, platform, chat_id, thread_id, link_base, scope_key, started_at, last_at, ended_at = row[:9]
+    end_reason, title, external_id, parent_id, root_id, messages = row[9:15]
+    return Session(
+        id=session_id,
+        address=Address(platform=platform, chat_id=chat_id, thread_id=thread_id or None),
+        scope=Scope(key=scope_key),
+        started_at=moment(started_at),
+        link_base=link_base,
+        title=title,
+        parent_id=parent_id,
+        root_id=root_id,
+        external_id=external_id,
+        last_at=moment(last_at),
+        ended_at=maybe_moment(ended_at),
+        end_reason=end_reason,
+        messages=messages,
+    )
+
+
+def _item(row: Sequence[Any], session: Session, anchor: int) -> ShownMessage:
+    """By place, which takes half the time of names."""
+    _, id_, role, sender, sender_id, origin, at, text, platform_id = row
+    opened = link(session.link_base, platform_id) if session.link_base else None
+    return ShownMessage(id_, role, sender, moment(at), text, id_ == anchor, opened, sender_id, origin)
 
 
 def _line(text: str | None) -> str | None:
