@@ -78,30 +78,28 @@ class Appointments:
         async with self._adding:
             job = None if origin is None else await self._jobs.of_origin(origin, scope)
             if job is None:
-                job = await self._jobs.add(await self._planned(reading, target, scope, account, origin), epoch)
+                count, now = len(await self._jobs.of(frozenset((scope,)))), self._clock.now()
+                if count >= self._max_jobs:
+                    raise Refused(
+                        f"There are {count} reminders here already, which is the most I keep. Remove one first."
+                    )
+                if (next_at := next_after(reading.schedule, now)) is None:
+                    raise Refused(f"{describe(reading.schedule, self._zone, now)} is past.")
+                job = Job(
+                    schedule=reading.schedule,
+                    text=reading.text,
+                    target=target,
+                    scope=scope,
+                    created_at=now,
+                    account=account,
+                    origin=origin,
+                    is_prompt=reading.is_prompt,
+                    next_at=next_at,
+                )
+                job = await self._jobs.add(job, epoch)
                 self._on_change()
         noun = "Scheduled question" if job.is_prompt else "Reminder"
         return f"{noun} {job.id} is set: {self.when(job)}: “{job.text}”."
-
-    async def _planned(
-        self, reading: Reading, target: Address, scope: Scope, account: Account | None, origin: str | None
-    ) -> Job:
-        if (count := len(await self._jobs.of(frozenset((scope,))))) >= self._max_jobs:
-            raise Refused(f"There are {count} reminders here already, which is the most I keep. Remove one first.")
-        now = self._clock.now()
-        if (next_at := next_after(reading.schedule, now)) is None:
-            raise Refused(f"{describe(reading.schedule, self._zone, now)} is past.")
-        return Job(
-            schedule=reading.schedule,
-            text=reading.text,
-            target=target,
-            scope=scope,
-            created_at=now,
-            account=account,
-            origin=origin,
-            is_prompt=reading.is_prompt,
-            next_at=next_at,
-        )
 
     async def approve(self, note: PendingNote, epoch: ErasureEpoch | None = None) -> str:
         """Sets what the model wanted to plan and a person has approved; returns the receipt. Raises Refused."""
