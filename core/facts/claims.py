@@ -41,19 +41,12 @@ _SENTENCE = re.compile(
     r"(?<!\be\.g\.)(?<!\bi\.e\.)\s+|\n+"
 )
 _QUOTED = re.compile(r"[\"“”„«»‟]|(?:^|\s)['\u2018]\w[^'’]*['’](?:\s|[.,!?]|$)")
-_CLAUSE = re.compile(
-    r",?\s+(?:and|but|und|aber|e|mas|y|pero|et|mais)\s+(?=(?:i|i['’]m|my|we|our|ich|mein|wir|eu|o meu|meu|moro|"
-    r"trabalho|yo|mi|me|vivo|trabajo|je|mon)\b|j['’])|,\s+(?=(?:i|my|we|ich|mein|eu|je|yo|я)\s)|，",
-    re.IGNORECASE,
-)
-_SAME = re.compile(r",?\s+(?:and|but)\s+(?P<who>he|she|they|his|her|their)(?=\s+[\w])", re.IGNORECASE)
 
 
 @cache
 def sign(name: str) -> re.Pattern[str]:
     """A pattern of `data/patterns.toml`."""
-    signs = language_data("patterns", "core.facts")["signs"]
-    return re.compile("".join(signs[name]), re.IGNORECASE | re.DOTALL)
+    return re.compile(_with_parts("".join(_data()["signs"][name])), re.IGNORECASE | re.DOTALL)
 
 
 def is_first_person(text: str) -> bool:
@@ -160,18 +153,13 @@ def _patterns() -> tuple[_Pattern, ...]:
 
 @cache
 def _compiled(text: str) -> re.Pattern[str]:
+    return re.compile(_with_parts(text), re.IGNORECASE)
+
+
+def _with_parts(text: str) -> str:
     while _PART.search(text):
         text = _PART.sub(lambda part: _parts()[part[1]], text)
-    return re.compile(text, re.IGNORECASE)
-
-
-@cache
-def _appositive() -> re.Pattern[str]:
-    """``my sister Ana``, wherever it stands."""
-    return re.compile(
-        rf"\b(?:[Mm]y|[Oo]ur) (?P<what>{_parts()['kin']}),? (?P<value>[A-ZÀ-ÖØ-Þ][\w-]*(?: [A-ZÀ-ÖØ-Þ][\w-]*){{0,2}})"
-        r"(?=,|[’']s\b| [a-z]|$)"
-    )
+    return text
 
 
 @cache
@@ -241,10 +229,10 @@ def _is_stated(said: str) -> bool:
 def _split(said: str, name: str | None = None) -> Iterator[str]:
     """The statements of a sentence: "my sister Ana lives in Porto and her birthday is on 3 May" ends as "Ana's birthday
     is on 3 May"; where nobody was named the second is left out."""
-    second = _SAME.search(said)
+    second = sign("same_subject").search(said)
     first = said if second is None else said[: second.start()]
-    yield from _CLAUSE.split(first)
-    if (named := _appositive().search(first)) is not None:
+    yield from sign("next_clause").split(first)
+    if (named := sign("apposition").search(first)) is not None:
         name = named["value"]
     if second is not None and name is not None:
         owner = "'s" if second["who"].lower() in ("his", "her", "their") else ""
@@ -255,7 +243,7 @@ def _read(clause: str, now: datetime, zone: ZoneInfo) -> Iterator[Claim]:
     is_denied = sign("denied").search(clause) is not None
     if sign("unsure").search(clause) or _QUOTED.search(clause):
         return
-    if not is_denied and (apposed := _appositive().search(clause)):
+    if not is_denied and (apposed := sign("apposition").search(clause)):
         what = apposed["what"].lower()
         yield _kin_claim(f"My {what} is {apposed['value']}", what, apposed["value"])
     for pattern in _patterns():
