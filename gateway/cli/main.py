@@ -24,14 +24,14 @@ from core.text.normalize import legible
 if TYPE_CHECKING:
     import typer
 
-COMMANDS: Mapping[str, str] = {
-    **dict.fromkeys(("run", "chat", "approve", "status", "usage", "check"), "run"),
-    "import": "import_",
-    **dict.fromkeys(("memory", "remember", "facts", "forget"), "memory"),
-    **dict.fromkeys(("recall", "sessions", "export"), "history"),
-    **dict.fromkeys(("remind", "cron"), "reminders"),
+MODULES: Mapping[str, Sequence[str]] = {
+    "run": ("run", "chat", "approve", "status", "usage", "check"),
+    "import_": ("import",),
+    "memory": ("memory", "remember", "facts", "forget"),
+    "history": ("recall", "sessions", "export"),
+    "reminders": ("remind", "cron"),
 }
-"""The module beside this one that has a command."""
+"""The commands of each module beside this one."""
 
 
 def main() -> None:
@@ -72,8 +72,8 @@ def app(words: Sequence[str] = ()) -> typer.Typer:
         """What stands before a command."""
 
     first = next(iter(words), "")
-    named = [COMMANDS[first]] if first in COMMANDS else COMMANDS.values()
-    for module in () if first == "--version" else dict.fromkeys(named):
+    named = [module for module, commands in MODULES.items() if first in commands]
+    for module in () if first == "--version" else named or MODULES:
         import_module(f"gateway.cli.{module}").add_commands(root)
     return root
 
