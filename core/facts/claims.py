@@ -68,7 +68,9 @@ class Claim:
     is_asked: bool = False
 
     def laid_over(self, fact: Fact) -> Fact:
-        """The fact with attribute, value and, where given, time of this claim."""
+        """The fact with attribute, value and, where given, time of this claim; as it is where it says none."""
+        if self.attribute is None:
+            return fact
         since = (self.valid_from, self.grain) if self.valid_from else (fact.valid_from, fact.grain)
         attribute = placed(self.attribute, fact.scope, fact.account)
         return replace(fact, attribute=attribute, value=self.value, valid_from=since[0], grain=since[1])
@@ -402,8 +404,7 @@ class Dictation:
         read = claims(text, at, self._zone, is_dictated=True)
         if len(read) != 1:
             return await self._facts.correct(fact.id, scopes, text, by)
-        reading = read[0].laid_over if read[0].attribute else lambda fact: fact
-        return await self._facts.correct(fact.id, scopes, read[0].content, by, reading)
+        return await self._facts.correct(fact.id, scopes, read[0].content, by, read[0].laid_over)
 
     async def approve(self, note: PendingNote, epoch: ErasureEpoch | None = None) -> str:
         """Keeps what the model wanted to remember and a person has approved."""
