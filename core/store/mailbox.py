@@ -43,7 +43,6 @@ FROM inbox JOIN addresses ON addresses.id = inbox.address_id WHERE inbox.id = :i
 DEAD_LETTERS = (
     "SELECT platform, error, failed_at FROM raw_updates WHERE failed_at NOT NULL ORDER BY failed_at, update_id"
 )
-SET_ASIDE_IDS = "SELECT update_id FROM raw_updates WHERE platform = :platform"
 DELETE_FAILED = "DELETE FROM raw_updates WHERE failed_at < :before"
 ACCEPT = """
 INSERT INTO inbox (address_id, external_id, inbound, received_at)
@@ -105,7 +104,7 @@ class Inbox:
         self.on_set_aside: Callable[[str], Awaitable[None]] | None = None
 
     def is_incognito(self, address: Address) -> bool:
-        return self._incognito is not None and self._incognito.has(address)
+        return self._incognito is not None and address in self._incognito.conversations
 
     async def set_aside(self, platform: str, update_id: int, raw: object, error: str) -> None:
         """Keeps an update that cannot be read or handled, for 30 days; of one that names an incognito chat the number
@@ -148,7 +147,8 @@ class Inbox:
 
     async def set_aside_ids(self, platform: str) -> frozenset[int]:
         """Of the updates of a platform that were set aside."""
-        found = await self._database.fetch_all(SET_ASIDE_IDS, {"platform": platform})
+        statement = "SELECT update_id FROM raw_updates WHERE platform = :platform"
+        found = await self._database.fetch_all(statement, {"platform": platform})
         return frozenset(row["update_id"] for row in found)
 
     async def accept(self, inbound: Inbound, received_at: datetime) -> int | None:

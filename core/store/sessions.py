@@ -186,9 +186,6 @@ class IncognitoRegistry:
         self.conversations: dict[Address, IncognitoConversation] = {}
         self._ids = count(-(2**62))  # in order, and nobody's in state.db
 
-    def has(self, address: Address) -> bool:
-        return address in self.conversations
-
     def is_named(self, platform: str, raw: str) -> bool:
         """Whether what a platform sent, as JSON, holds the number of an incognito chat or thread."""
         numbers = {*re.findall(r"-?\d+", raw)}
@@ -252,7 +249,7 @@ class Conversations:
     async def current(self, address: Address) -> Session | None:
         if held := self._incognito.conversations.get(address):
             return held.session
-        return await self._database.read(lambda connection: _open(connection, address))
+        return await self._database.glance(lambda connection: _open(connection, address))
 
     async def opened(self, address: Address, scopes: frozenset[Scope]) -> tuple[Session, list[Message]] | None:
         """The open session of the address with its `history`."""
