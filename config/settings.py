@@ -280,7 +280,8 @@ def _home(name: str) -> Path:
         home = home.expanduser().absolute()
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
     except (OSError, RuntimeError) as error:
-        problem = f"MNEME_HOME: the folder {home} cannot be made ({error}); name another one"
+        reason = error.strerror if isinstance(error, OSError) else error
+        problem = f"MNEME_HOME: the folder {home} cannot be made ({reason}); name another one"
         raise SettingsError([problem], home / "mneme.toml") from error
     with contextlib.suppress(OSError, RuntimeError):
         found = home.stat()

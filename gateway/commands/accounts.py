@@ -31,9 +31,7 @@ class AccountCommands:
     def __init__(self, services: Services, on_wake: Callable[[], None]) -> None:
         self._services = services
         self._links = services.links
-        self._actions = services.actions
-        self._outbox = services.outbox
-        self._clock = services.clock
+        self._now = services.clock.now
         self._on_wake = on_wake
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
@@ -55,17 +53,17 @@ class AccountCommands:
         if words.startswith(_AGREED):
             return await self._agree(context, words.removeprefix(_AGREED))
         me = NamedAccount(account=context.account, name=context.inbound.sender.name)
-        link = await self._links.claim(words, me, context.inbound.address, self._clock.now())
+        link = await self._links.claim(words, me, context.inbound.address, self._now())
         return Answer(text=_question(link.offered, link.claimed), confirm=_yes(link))
 
     async def _offer(self, context: CommandContext) -> Answer:
-        code = await self._links.offer(context.account, context.inbound.address, context.scope, self._clock.now())
+        code = await self._links.offer(context.account, context.inbound.address, context.scope, self._now())
         others = _names((await self._links.accounts(context.account))[1:])
         linked = texts.LINKED_WITH.format(others=texts.listed(others)) if others else ""
         return Answer(text=texts.LINK_CODE.format(code=code) + linked, kept=texts.LINK_CODE_KEPT)
 
     async def _agree(self, context: CommandContext, digest: str) -> Answer:
-        link = await self._links.agree(digest, context.account, self._clock.now())
+        link = await self._links.agree(digest, context.account, self._now())
         if link.is_joined:
             joined = Answer(text=texts.LINK_JOINED)
             await self._send(f"link:{link.id}:joined", link.claimed_address, joined)
@@ -86,15 +84,15 @@ class AccountCommands:
 
     async def _send(self, key: str, address: Address, answer: Answer, asking: Link | None = None) -> None:
         """Once for each key; with the question of `asking` to who offered its code."""
-        item = await self._outbox.find(OutboxItem(key=key, kind="notice", address=address))
+        item = await self._services.outbox.find(OutboxItem(key=key, kind="notice", address=address))
         if item.answer is not None or item.is_over:
             return
         if asking is not None:
             account = asking.offered[0].account
-            yes = question(_yes(asking), account, asking.scope, address, key, self._clock.now(), key)
-            await self._actions.add([yes])
+            yes = question(_yes(asking), account, asking.scope, address, key, self._now(), key)
+            await self._services.actions.add([yes])
             answer = replace(answer, buttons=(yes_button(yes),))
-        await self._outbox.put(replace(item, answer=answer, next_at=self._clock.now()))
+        await self._services.outbox.put(replace(item, answer=answer, next_at=self._now()))
         self._on_wake()
 
 

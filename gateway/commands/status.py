@@ -81,10 +81,8 @@ class UsageCommands:
     specs = announced("usage")
 
     def __init__(self, services: Services) -> None:
+        self._services = services
         self._usage_log = services.usage_log
-        self._conversations = services.conversations
-        self._clock = services.clock
-        self._zone = services.zone
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
         match command.arguments.lower().split():
@@ -99,14 +97,14 @@ class UsageCommands:
                 buttons = tuple(button(str(session.id), "usage", str(session.id)) for session, _ in sessions)
                 return Answer(text=_listed(named), buttons=buttons)
             case [number] if number.isdecimal() and len(number) < 19:
-                if await self._conversations.find(int(number), context.scopes) is None:
+                if await self._services.conversations.find(int(number), context.scopes) is None:
                     raise Refused(f"There is no conversation {int(number)} here. `/usage sessions` lists the latest.")
                 spending = await self._usage_log.spent(context.scopes, session_id=int(number))
                 return Answer(text=_details(f"Conversation {int(number)}", spending))
         raise Refused(texts.USAGE_USAGE)
 
     async def _overview(self, context: CommandContext) -> Answer:
-        lately = await self._usage_log.spent(context.scopes, since=self._clock.now() - LATELY)
+        lately = await self._usage_log.spent(context.scopes, since=self._services.clock.now() - LATELY)
         parts = [_details("The last 30 days", lately)]
         if context.session.is_incognito:
             parts.insert(0, "**This conversation** is incognito: its calls are in the sum below, and under no name.")
@@ -117,7 +115,7 @@ class UsageCommands:
         return Answer(text="\n\n".join(parts), buttons=buttons if lately.calls else ())
 
     def _name(self, session: Session) -> str:
-        at = (session.last_at or session.started_at).astimezone(self._zone)
+        at = (session.last_at or session.started_at).astimezone(self._services.zone)
         title = texts.shortened(session.title or "", TITLE_CHARS)
         return f"{session.id}{texts.titled(title)}, {at.day} {at:%b %Y}"
 
