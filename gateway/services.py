@@ -18,6 +18,7 @@ from core.memory.provider import MemoryProvider
 from core.notes.notebook import Notebook, OwnerFiles
 from core.ports import Clock
 from core.privacy.forgetting import Forgetting, HomeFiles
+from core.scheduling.appointments import Appointments
 from core.search.recall import Recall
 from core.store.actions import Actions
 from core.store.archive import Archive
@@ -33,7 +34,6 @@ from core.store.sessions import Conversations, IncognitoRegistry, Transcripts
 from core.store.sqlite.database import Database
 from core.store.sync import SyncQueue
 from core.store.usage import Prices, UsageLog
-from core.tools.appointments import Appointments
 from core.types import Account, ErasureEpoch, Scope
 
 if TYPE_CHECKING:

@@ -15,9 +15,9 @@ from core.facts.evidence import EvidenceSearch
 from core.guard.fence import told
 from core.memory.provider import parsed
 from core.review.pending import Review
+from core.scheduling.appointments import Appointments
 from core.store.notes import QUESTION, REMINDER, Author, Operation
 from core.store.sessions import Conversations
-from core.tools.appointments import Appointments
 from core.types import Json, Message, Sender, Tool, ToolContext
 
 

@@ -7,8 +7,8 @@ from typing import cast
 from core.dates.schedule import Reading
 from core.errors import Refused
 from core.markup.markdown import escape
+from core.scheduling.appointments import ACTIONS, Action
 from core.store.jobs import LOCAL
-from core.tools.appointments import ACTIONS, Action
 from core.types import Address, Answer, Command, Scope, ToolContext
 from gateway import texts
 from gateway.commands.registry import CommandContext, announced, number_in, question

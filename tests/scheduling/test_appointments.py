@@ -9,10 +9,10 @@ import pytest
 
 from core.dates.schedule import Reading
 from core.errors import Refused
+from core.scheduling.appointments import ACTIONS, Action, Appointments
 from core.store.jobs import Job, Jobs
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
-from core.tools.appointments import ACTIONS, Action, Appointments
 from core.types import Account, Address, Scope, Session
 from tests.fixtures.clock import SteadyClock
 
