@@ -56,8 +56,9 @@ _AROUND = f"""
     UNION ALL
     SELECT * FROM (SELECT 4, {_ITEM} {_OF_SESSION} AND {_OPEN} ORDER BY messages.id DESC LIMIT :bookend)
     UNION ALL
-    SELECT 5, (SELECT COUNT(*) {_OF_SESSION} AND messages.id < :anchor AND {_OPEN}),
-        (SELECT COUNT(*) {_OF_SESSION} AND messages.id > :anchor AND {_OPEN}), NULL, NULL, NULL, NULL, NULL, NULL
+    SELECT 5, (SELECT COUNT(*) {_OF_SESSION} AND messages.id < :anchor AND {_OPEN} AND :is_counted),
+        (SELECT COUNT(*) {_OF_SESSION} AND messages.id > :anchor AND {_OPEN} AND :is_counted),
+        NULL, NULL, NULL, NULL, NULL, NULL
 """
 """By part: first messages, those before the anchor, the anchor, those after it, last messages; and how many there are
 before and after it. One statement, because each costs as much as reading ten rows."""
@@ -128,9 +129,12 @@ class Passages:
         matches: tuple[Hit, ...] = (),
         score: float = 0.0,
     ) -> FoundSession:
-        """The window around the `anchor`, counts of what lies outside, and `bookend` of the first and last messages."""
+        """The window around the `anchor`, counts of what lies outside, and `bookend` of the first and last messages;
+        for a turn the window alone: to count the messages of a long session takes as long as to find it."""
+        is_counted = not self._query.is_turn
         window_size = max(0, min(self._query.window, WINDOW_MAX))
-        values = {"session": session.id, "anchor": anchor, "window": window_size, "bookend": bookend}
+        values = {"session": session.id, "anchor": anchor, "window": window_size, "is_counted": is_counted}
+        values["bookend"] = bookend if is_counted else 0
         *rows, counts = self._connection.execute(_AROUND, {**values, **self._hidden(session)}).fetchall()
         parts: tuple[list[ShownMessage], ...] = ([], [], [], [], [])
         # In a short session most messages are in more than one part.
@@ -149,8 +153,8 @@ class Passages:
             bookend_start=tuple(first),
             window=window,
             bookend_end=tuple(last[::-1]),
-            messages_before=counts[1] - len(before),
-            messages_after=counts[2] - len(after),
+            messages_before=max(0, counts[1] - len(before)),
+            messages_after=max(0, counts[2] - len(after)),
         )
 
     def reading(self, session: Session) -> FoundSession:
