@@ -6,7 +6,8 @@ Besides the composition root the only place that names the clients of platforms 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Sequence
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -17,7 +18,7 @@ from core.errors import ConfigError, MnemeError, StoreError
 from core.memory.manager import ProviderThread, foreign
 from core.store.sqlite import database as sqlite
 from gateway import texts
-from gateway.services import Services, WallClock, chosen, client, is_running
+from gateway.services import Services, WallClock, chosen, client
 from gateway.supervisor import CONNECTED
 
 PROBE_S = 30.0
@@ -44,10 +45,11 @@ async def check(settings: Settings | None, problems: Sequence[str] = ()) -> list
         if table.enabled:
             probes[f"memory {name}"] = _provider(settings, name)
     results += await asyncio.gather(*(ask(subject, probe) for subject, probe in probes.items()))
-    if not is_running(settings.home):
-        return results
-    async with Services.open(settings) as services:
-        states = await services.platforms()
+    states: Mapping[str, str] = {}
+    # A store that cannot be opened is among the results already.
+    with contextlib.suppress(StoreError):
+        async with Services.open(settings) as services:
+            states = await services.platforms()
     return [_beside_gateway(result, states.get(result.subject, CONNECTED)) for result in results]
 
 

@@ -160,49 +160,45 @@ async def _stream(search: HistorySearch, query: SearchQuery) -> None:
 def sessions(words: Words = None, limit: Limit = 20, scope: InScope = None, as_json: AsJson = False) -> None:
     """Earlier conversations: the latest, or those with these words; "show 3" shows what was said in number 3."""
     action, *rest = words or ["list"]
-    if action == "show":
-        if len(rest) != 1 or not rest[0].isdecimal():
-            raise typer.BadParameter("write the number of a session", param_hint="show")
-        _show(int(rest[0]), scope, as_json)
-        return
-    text = joined(rest if action == "list" else words)
+    if action == "show" and (len(rest) != 1 or not rest[0].isdecimal()):
+        raise typer.BadParameter("write the number of a session", param_hint="show")
+    text = joined(words if words and action != "list" else rest)
 
     async def work(services: Services, context: CommandContext) -> Answer | None:
-        if not as_json:
+        if action == "show":
+            await _show(services, context, int(rest[0]), as_json)
+        elif as_json:
+            say_json([_object(one) for one in await find_sessions(services, context.scopes, text, limit)])
+        else:
             return await list_sessions(services, context, text, limit)
-        say_json([_object(one) for one in await find_sessions(services, context.scopes, text, limit)])
         return None
 
     visit(work, scope)
 
 
-def _show(session_id: int, scope: str | None, as_json: bool) -> None:
-    async def work(services: Services, context: CommandContext) -> None:
-        zone = services.zone
-        session = await services.conversations.find(session_id, context.scopes)
-        if session is None:
-            raise Refused(f"There is no session {session_id}.")
-        messages = await services.transcripts.transcript(session.id, context.scopes)
-        if as_json:
-            said = [
-                {
-                    "message_id": message.id,
-                    "role": message.role,
-                    "sender": message.sender.name if message.sender else None,
-                    "at": message.created_at.isoformat(),
-                    "text": message.text,
-                }
-                for message in messages
-            ]
-            say_json({**_object(session), "messages": said})
-            return
-        title = on_one_line(session.title or "without a title")
-        tell(f"Session {session.id}, {title}, {texts.moment(session.started_at, zone)}\n")
-        for message in messages:
-            name = on_one_line(message.sender.name if message.sender else "") or message.role
-            tell(f"{message.id}  {texts.moment(message.created_at, zone)}  {name}: {message.text}")
-
-    visit(work, scope)
+async def _show(services: Services, context: CommandContext, session_id: int, as_json: bool) -> None:
+    session = await services.conversations.find(session_id, context.scopes)
+    if session is None:
+        raise Refused(f"There is no session {session_id}.")
+    messages = await services.transcripts.transcript(session.id, context.scopes)
+    if as_json:
+        said = [
+            {
+                "message_id": message.id,
+                "role": message.role,
+                "sender": message.sender.name if message.sender else None,
+                "at": message.created_at.isoformat(),
+                "text": message.text,
+            }
+            for message in messages
+        ]
+        say_json({**_object(session), "messages": said})
+        return
+    title = on_one_line(session.title or "without a title")
+    tell(f"Session {session.id}, {title}, {texts.moment(session.started_at, services.zone)}\n")
+    for message in messages:
+        name = on_one_line(message.sender.name if message.sender else "") or message.role
+        tell(f"{message.id}  {texts.moment(message.created_at, services.zone)}  {name}: {message.text}")
 
 
 def export(scope: InScope = None) -> None:

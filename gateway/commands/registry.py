@@ -216,7 +216,7 @@ class CommandGroup(Protocol):
 class Commands:
     def __init__(self, groups: Sequence[CommandGroup], actions: Actions, clock: Clock) -> None:
         self._groups = {spec.name: group for group in groups for spec in group.specs}
-        self._specs = {spec.name: spec for spec in (*announced("help"), *(s for g in groups for s in g.specs))}
+        self._specs = {spec.name: spec for spec in announced("help", *self._groups)}
         self.actions = actions
         self._clock = clock
 
