@@ -19,7 +19,7 @@ run:
 	@$(SETUP) && exec python -m gateway.cli.main run
 
 test:
-	@$(SETUP) && python -m ruff check . && python -m ruff format --check . && lint-imports --no-logo >&2 && python -m mypy && python -m pytest -q -n 2
+	@$(SETUP) && python -m ruff check . && python -m ruff format --check . && lint-imports --no-logo >&2 && python -m mypy && python -m pytest -q -n 3
 
 check:
 	@$(SETUP) && python -m ruff check . && python -m ruff format --check . && lint-imports --no-logo >&2 && python -m pytest -q -n 2 -m "not slow"
