@@ -237,6 +237,8 @@ class Settings(_Section):
     discord_gateway_url: SocketAddress = None
     variables: Mapping[str, SecretStr] = Field(default={}, repr=False)
     """Of the environment, what the options of memory providers name."""
+    advice: str = ""
+    """What to change in mneme.toml, which works as it is."""
 
     @classmethod
     def load(cls, environ: Mapping[str, str] | None = None) -> Settings:
@@ -294,11 +296,13 @@ def _home(name: str) -> Path:
 def _options(file: Path) -> tuple[dict[str, Any], list[str]]:
     """default.toml with mneme.toml laid over it, and the problems of the latter."""
     options, problems = tomllib.loads(DEFAULTS.read_text(encoding="utf-8")), []
+    advice = ""
     try:
         if file.exists():
             own = tomllib.loads(file.read_text(encoding="utf-8"))
             if isinstance(model := own.get("model"), dict) and "cheap" in model:
-                model.setdefault("helper", model.pop("cheap"))  # As earlier versions called it.
+                model.setdefault("helper", model.pop("cheap"))
+                advice = "model.cheap is now called model.helper; rename it in mneme.toml."
             own.pop("curator", None)  # What earlier versions did while nobody was there.
             if isinstance(memory := own.get("memory"), dict):
                 memory.pop("nudge_after", None)  # They reminded the model of its notes.
@@ -312,7 +316,7 @@ def _options(file: Path) -> tuple[dict[str, Any], list[str]]:
     for field, variable in ENVIRONMENT.items():
         if options.pop(field, None) is not None:
             problems.append(f"{field}: is no option; set the environment variable {variable} instead")
-    return options, problems
+    return {**options, "advice": advice}, problems
 
 
 def _lay_over(options: dict[str, Any], own: Mapping[str, Any]) -> None:

@@ -98,7 +98,8 @@ def _problem(text: str) -> CheckResult:
 
 def _home(settings: Settings) -> list[CheckResult]:
     home = settings.home
-    results = [CheckResult(subject="settings", state="right", text=f"They are complete; the home is {home}.")]
+    complete = f"They are complete; the home is {home}."
+    results = [CheckResult(subject="settings", state="right", text=complete, advice=settings.advice)]
     is_open = bool(home.stat().st_mode & 0o077)
     for path, mode in ((home, 0o700), (home / "mneme.toml", 0o600)):
         if is_open and path.exists() and path.stat().st_mode & 0o077:

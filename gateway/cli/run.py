@@ -67,6 +67,8 @@ def _live(*, is_chat_only: bool, has_terminal: bool) -> None:
         log = structlog.get_logger("mneme")
         platforms = ", ".join([*named, *["terminal"] * is_shown])
         log.info("Mneme starts", version=version("mneme-gateway"), home=str(settings.home), platforms=platforms)
+        if settings.advice:
+            log.warning(settings.advice)
         # The platforms' clients take a while to load.
         from gateway.app import run_gateway
 

@@ -53,7 +53,7 @@ def test_default_toml_and_settings_have_the_same_options() -> None:
     assert {name: set(options) for name, options in defaults.items()} == {
         name: set(section.model_fields) for name, section in sections.items()
     }
-    assert set(Settings.model_fields) == set(sections) | set(ENVIRONMENT) | {"variables"}
+    assert set(Settings.model_fields) == set(sections) | set(ENVIRONMENT) | {"variables", "advice"}
 
 
 def test_every_option_has_its_reason() -> None:
@@ -297,6 +297,8 @@ def test_an_option_of_an_earlier_version_is_understood(home: Path) -> None:
         toml = file.read().decode()
     settings = load(home, toml.replace("claude-haiku-5-5", "small"))
     assert settings.model.helper == "small"
+    assert settings.advice == "model.cheap is now called model.helper; rename it in mneme.toml."
+    assert not load(home, "[model]\nhelper = 'new'\n").advice
     assert load(home, "[model]\nhelper = 'new'\ncheap = 'old'\n").model.helper == "new"
     assert load(home, "[curator]\nidle_s = 60\n[cron]\nmax_jobs = 7\n").cron.max_jobs == 7, (
         "what was an option is passed over"

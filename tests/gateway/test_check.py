@@ -83,6 +83,13 @@ async def test_a_check_beside_the_gateway_says_what_the_gateway_says(home: Path)
     assert (beside.state, beside.text) == ("wrong", f"{alone.text} For the running gateway it is {state}.")
 
 
+async def test_an_option_that_changed_its_name_is_said(home: Path) -> None:
+    (home / "mneme.toml").write_text("[model]\ncheap = 'small'\n")
+    first = (await check(Settings.load({"MNEME_HOME": str(home)})))[0]
+    assert (first.subject, first.state) == ("settings", "right")
+    assert first.advice == "model.cheap is now called model.helper; rename it in mneme.toml."
+
+
 def test_open_files_are_reported_with_the_command_that_helps(home: Path) -> None:
     (home / "mneme.toml").write_text("")
     settings = Settings.load({"MNEME_HOME": str(home)})

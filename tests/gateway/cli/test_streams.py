@@ -82,7 +82,9 @@ def test_what_nobody_expected_is_one_sentence(home: Path) -> None:
 
 @pytest.mark.slow
 def test_the_log_tells_when_it_lived(home: Path) -> None:
+    (home / "mneme.toml").write_text("[model]\ncheap = 'small'\n")
     assert shell(home, "echo hello | mneme chat")[0] == 0
     log = (home / "mneme.log").read_text()
+    assert log.count("model.cheap is now called model.helper") == 1
     for event in ("Mneme starts", f"home={home}", "a platform has ended", "has stopped"):
         assert event in log
