@@ -36,7 +36,8 @@ def test_an_upgraded_home_is_healthy_whatever_the_hash_seed(tmp_path: Path, vari
         if any("flagged for a rebuild" in line for line in wrong):
             good(home, "chat", stdin="/status\n")
             wrong = [line for line in checked(home, seed).splitlines() if line.startswith("wrong")]
-    assert [line for line in wrong if "memory diary" not in line] == []
+    # What the version before had not handled is listed once.
+    assert [line for line in wrong if "memory diary" not in line and "an earlier version" not in line] == []
 
 
 def test_what_one_seed_has_built_another_finds_right(tmp_path: Path) -> None:

@@ -154,6 +154,11 @@ DELETE FROM state_meta WHERE key = 'index_cursor';
 INSERT OR IGNORE INTO state_meta (key, value) SELECT 'index_stale', '1' WHERE EXISTS (SELECT 1 FROM messages);
 """
 """One index over messages for words and for scripts without spaces, where there were three."""
+_NO_RAW_UPDATES = """
+UPDATE raw_updates SET failed_at = CAST(strftime('%s', 'now') AS REAL), error = 'an earlier version had not handled it'
+WHERE failed_at IS NULL;
+"""
+"""An update is confirmed once it is in the inbox; what was confirmed before and not handled is listed as set aside."""
 
 MIGRATIONS: tuple[str, ...] = (
     _TABLES + INDEXES + _FACTS + _FACTS_INDEX,
@@ -164,4 +169,5 @@ MIGRATIONS: tuple[str, ...] = (
     _NO_BACKFILLS,
     _NO_FINGERPRINTS,
     _ONE_INDEX,
+    _NO_RAW_UPDATES,
 )
