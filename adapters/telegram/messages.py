@@ -199,11 +199,11 @@ class TelegramRequest(BaseRequest):
         assert self._session is not None
         body: Any = data.json_parameters if data else None
         if data and data.contains_files:
-            body = aiohttp.FormData(body)
+            body = aiohttp.FormData(body, quote_fields=False)
             for field, (file_name, content, mime) in data.multipart_data.items():
                 body.add_field(field, content, filename=file_name, content_type=mime)
         timeout = aiohttp.ClientTimeout(total=CALL_TIMEOUT_S, connect=CONNECT_TIMEOUT_S, sock_read=read_s)
-        options: Any = {"timeout": timeout, "proxy": _proxy(url.partition("/bot")[0]), "allow_redirects": False}
+        options: Any = {"timeout": timeout, "proxy": _proxy(url.rpartition("/bot")[0]), "allow_redirects": False}
         async with self._session.request(method, url, data=body, **options) as response:
             return response.status, await response.read()
 
@@ -212,14 +212,16 @@ class TelegramRequest(BaseRequest):
 def _proxy(root: str) -> str | None:
     """What the environment names for a server; aiohttp would ask it in a thread, for each call."""
     parts, proxies = urlsplit(root), getproxies()
-    return None if proxy_bypass(parts.hostname or "") else proxies.get(parts.scheme) or proxies.get("all")
+    named = None if proxy_bypass(parts.netloc) else proxies.get(parts.scheme) or proxies.get("all")
+    return f"http://{named}" if named and "://" not in named else named
 
 
 def _network_clause(error: Exception, url: str) -> str:
     if isinstance(error, aiohttp.ClientConnectorDNSError):
         return f"the name {urlsplit(url).hostname} cannot be resolved"
     if isinstance(error, aiohttp.ClientConnectorError) and isinstance(error.os_error, ConnectionRefusedError):
-        return f"{urlsplit(url).hostname} refuses the connection"
+        who = "the proxy" if isinstance(error, aiohttp.ClientProxyConnectionError) else urlsplit(url).hostname
+        return f"{who} refuses the connection"
     return "no answer in time" if isinstance(error, TimeoutError) else str(error) or type(error).__name__
 
 

@@ -298,7 +298,7 @@ async def test_buttons(api: BotApi, bot: Bot) -> None:
 
 
 async def test_files_follow_the_text_and_are_sent_once(api: BotApi, bot: Bot) -> None:
-    files = (File(name="a.csv", content=b"1,2"), File(name="b.txt", content=b"two"))
+    files = (File(name="a.csv", content=b"1,2"), File(name="b für Ana.txt", content=b"two"))
     answer = Answer(text="Here", files=files)
     drawn = canvas(bot, 42)
     api.fail(502, "Bad Gateway", method="sendDocument")
@@ -306,10 +306,11 @@ async def test_files_follow_the_text_and_are_sent_once(api: BotApi, bot: Bot) ->
         await drawn.post(render("Here"), answer, "n")
     message_id = await drawn.post(render("Here"), answer, "n")
     assert message_id == str(api.messages(42)[0]["message_id"])
-    assert [message.get("document", {}).get("file_name") for message in api.messages(42)] == [None, "a.csv", "b.txt"]
+    names = [message.get("document", {}).get("file_name") for message in api.messages(42)]
+    assert names == [None, "a.csv", "b für Ana.txt"]
     await drawn.edit(message_id, render("Here"), answer)
     assert len(api.messages(42)) == 3
-    assert api.files == {"a.csv": b"1,2", "b.txt": b"two"}
+    assert api.files == {"a.csv": b"1,2", "b für Ana.txt": b"two"}
 
 
 async def test_files_alone_need_no_text(api: BotApi, bot: Bot) -> None:
@@ -454,3 +455,17 @@ async def test_the_token_stays_out_of_errors(api: BotApi) -> None:
         await request.do_request(**values)
     await request.shutdown()
     assert api.token not in str(told.value)
+
+
+async def test_a_proxy_is_used_where_the_environment_names_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("http_proxy", "127.0.0.1:1")
+    monkeypatch.setenv("no_proxy", "bot.internal,api.internal:8081")
+    request = TelegramRequest("1:x", 1)
+    await request.initialize()
+    said = {}
+    for host in ("mneme.invalid", "bot.internal:8081", "api.internal:8081"):
+        with pytest.raises(NetworkError) as told:
+            await request.do_request(f"http://{host}/bot1:x/getMe", "POST")
+        said[host] = told.value.message.startswith("the proxy refuses")
+    await request.shutdown()
+    assert said == {"mneme.invalid": True, "bot.internal:8081": False, "api.internal:8081": False}
