@@ -66,7 +66,8 @@ CLOSE_S = 2.0
 
 async def run_gateway(settings: Settings, *, chat_only: bool, has_terminal: bool) -> str | None:
     """Runs until a stop signal, or the end of input of a terminal that is all there is; returns what is left to say
-    then. Raises StoreError; ConfigError when another gateway has this home, or when every platform refused us."""
+    then. Raises StoreError; ConfigError when another gateway has this home, or when a platform has refused us and every
+    other one has ended."""
     changed = asyncio.Event()
     with _locked(settings.home):
         async with Services.open(settings, changed.set) as services, AsyncExitStack() as stack:

@@ -94,6 +94,9 @@ class Telegram:
         await self._request.initialize()
         try:
             self._me = await _get_me(self._bot, self._root)
+        except ConfigError:
+            await self.close()
+            raise
         except TelegramError as error:
             self._failure = clause(error)
             _log.warning("telegram.out_of_reach", error=self._failure)
