@@ -16,6 +16,7 @@ from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable, Sequence
 from functools import cache, partial
 from http import HTTPStatus
+from io import BytesIO
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -201,7 +202,8 @@ class TelegramRequest(BaseRequest):
         if data and data.contains_files:
             body = aiohttp.FormData(body, quote_fields=False)
             for field, (file_name, content, mime) in data.multipart_data.items():
-                body.add_field(field, content, filename=file_name, content_type=mime)
+                # As a file it is written piece by piece, so that other chats do not wait for a large one.
+                body.add_field(field, BytesIO(content), filename=file_name, content_type=mime)
         timeout = aiohttp.ClientTimeout(total=CALL_TIMEOUT_S, connect=CONNECT_TIMEOUT_S, sock_read=read_s)
         options: Any = {"timeout": timeout, "proxy": _proxy(url.rpartition("/bot")[0]), "allow_redirects": False}
         async with self._session.request(method, url, data=body, **options) as response:

@@ -298,7 +298,8 @@ async def test_buttons(api: BotApi, bot: Bot) -> None:
 
 
 async def test_files_follow_the_text_and_are_sent_once(api: BotApi, bot: Bot) -> None:
-    files = (File(name="a.csv", content=b"1,2"), File(name="b für Ana.txt", content=b"two"))
+    large = b"two" * 1_000_000
+    files = (File(name="a.csv", content=b"1,2"), File(name="b für Ana.txt", content=large))
     answer = Answer(text="Here", files=files)
     drawn = canvas(bot, 42)
     api.fail(502, "Bad Gateway", method="sendDocument")
@@ -310,7 +311,7 @@ async def test_files_follow_the_text_and_are_sent_once(api: BotApi, bot: Bot) ->
     assert names == [None, "a.csv", "b für Ana.txt"]
     await drawn.edit(message_id, render("Here"), answer)
     assert len(api.messages(42)) == 3
-    assert api.files == {"a.csv": b"1,2", "b für Ana.txt": b"two"}
+    assert api.files == {"a.csv": b"1,2", "b für Ana.txt": large}
 
 
 async def test_files_alone_need_no_text(api: BotApi, bot: Bot) -> None:
