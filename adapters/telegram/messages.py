@@ -203,7 +203,8 @@ class TelegramRequest(BaseRequest):
             body = aiohttp.FormData(body, quote_fields=False)
             for field, (file_name, content, mime) in data.multipart_data.items():
                 # As a file it is written piece by piece, so that other chats do not wait for a large one.
-                body.add_field(field, BytesIO(content), filename=file_name, content_type=mime)
+                file = BytesIO(content) if isinstance(content, bytes) else content
+                body.add_field(field, file, filename=file_name, content_type=mime)
         timeout = aiohttp.ClientTimeout(total=CALL_TIMEOUT_S, connect=CONNECT_TIMEOUT_S, sock_read=read_s)
         options: Any = {"timeout": timeout, "proxy": _proxy(url.rpartition("/bot")[0]), "allow_redirects": False}
         async with self._session.request(method, url, data=body, **options) as response:
