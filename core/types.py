@@ -206,7 +206,7 @@ class Usage:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
     """One conversation at one address. `opens_at`: the parent's first message that the model still sees. `sight`: what
-    could be seen when the prompt was written. `is_incognito`: it lives in memory only. `link_base`: see `Inbound`."""
+    could be seen since the prompt was written. `is_incognito`: it lives in memory only. `link_base`: see `Inbound`."""
 
     id: int = 0
     address: Address

@@ -104,6 +104,9 @@ class SessionTracker:
             session = await self._with_prompt(session, turn)
             if session.parent_id is None and not session.is_incognito:
                 await self._memory.on_session_switch(session.id, None, "new")
+        elif session.sight != turn.scopes:
+            # Accounts were linked since: what is recalled from now on must go when they part.
+            session = await self._conversations.widen(session, turn.scopes, turn.epoch)
         if self.tokens(session, rows) + len(turn.text) / CHARS_PER_TOKEN <= FULL * self._window_tokens:
             return session, rows
         return await self.renew(session, turn)

@@ -386,6 +386,15 @@ class Conversations:
 
         return await self._database.write(work, epoch)
 
+    async def widen(self, session: Session, sight: frozenset[Scope], epoch: ErasureEpoch | None = None) -> Session:
+        """Stores that more is seen in a session than when its prompt was written."""
+        if held := self._incognito.of(session.id):
+            held.change(sight=sight)
+        else:
+            values = {"id": session.id, "sight": scope_parameter(sight)}
+            await self._database.execute("UPDATE sessions SET sight = :sight WHERE id = :id", values, epoch)
+        return replace(session, sight=sight)
+
     async def amend(self, address: Address, external_id: str, text: str | None) -> int | None:
         """Replaces the text of a message edited on the platform, or erases it (None); returns its id, None when it is
         not known.

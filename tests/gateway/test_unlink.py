@@ -21,14 +21,17 @@ LET_IN = frozenset({"telegram:7", "discord:77"})
 
 
 @asynccontextmanager
-async def joined(home: Path, model: ScriptedModel) -> AsyncIterator[GatewayHarness]:
-    """telegram:7 has said where the key is, and is one with discord:77, who is let in for himself too."""
+async def joined(home: Path, model: ScriptedModel, before: str = "") -> AsyncIterator[GatewayHarness]:
+    """telegram:7 has said where the key is, and is one with discord:77, who is let in for himself too and has said
+    `before`."""
     async with open_gateway(home, model) as harness:
         harness.router._access._people = LET_IN
         await harness.say("the boathouse key is under the fern", "7")
         await harness.say("/memory add the fern is in the hall", "7")
         await harness.say("/remember The fern belongs to Ana", "7")
         await harness.say("/remind tomorrow at 9 water the fern", "7")
+        if before:
+            await harness.say(before, **on_discord())
         await link(harness)
         yield harness
 
@@ -38,10 +41,13 @@ def button(reply: KeptReply, begin: str) -> Button:
     return next(one for one in reply.answer.buttons if one.label.startswith(begin))
 
 
-async def test_a_conversation_that_has_seen_the_others_words_goes_on_without_them(home: Path) -> None:
+@pytest.mark.parametrize("is_older", [False, True])
+async def test_a_conversation_that_has_seen_the_others_words_goes_on_without_them(home: Path, is_older: bool) -> None:
+    """Also one that is older than the link."""
     model = ScriptedModel()
-    async with joined(home, model) as harness:
-        await harness.say("/new", **on_discord())
+    async with joined(home, model, "good morning" if is_older else "") as harness:
+        if not is_older:
+            await harness.say("/new", **on_discord())
         await harness.say("where is the boathouse key?", **on_discord())
         assert "fern" in str(model.requests[-1])
         # What the next turn may need of it has been looked up beforehand by now.
