@@ -185,8 +185,8 @@ class TelegramRequest(BaseRequest):
         if code in _HALFWAY:
             raise LostReplyError(f"Telegram answers with status {code}")
         if code != HTTPStatus.TOO_MANY_REQUESTS:
-            if code >= HTTPStatus.MULTIPLE_CHOICES and b'"ok"' not in payload:
-                # A proxy, or the page of a network that wants a login: what it refuses says nothing of the token.
+            if b'"ok"' not in payload:
+                # A proxy, or the page of a network that wants a login: what it says, says nothing of the token.
                 raise NetworkError(f"what answers with status {code} is no Bot API")
             return code, payload
         try:

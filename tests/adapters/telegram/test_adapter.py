@@ -478,11 +478,14 @@ async def test_a_refused_token_is_told_without_showing_it(api: BotApi, house: Ho
         assert "AAwrong" not in str(told.value) + repr(told.value.__cause__)
 
 
-@pytest.mark.parametrize("status", [302, 401, 403, 404])
-async def test_what_is_no_bot_api_refuses_no_token(api: BotApi, house: House, status: int) -> None:
+@pytest.mark.parametrize(
+    ("status", "text"),
+    [*((status, "<html>Log in to this network</html>") for status in (200, 302, 401, 403, 404)), (200, "[]")],
+)
+async def test_what_is_no_bot_api_refuses_no_token(api: BotApi, house: House, status: int, text: str) -> None:
     async def portal(_: web.BaseRequest) -> web.StreamResponse:
         headers = {"Location": "/login"}
-        return web.Response(status=status, text="<html>Log in to this network</html>", headers=headers)
+        return web.Response(status=status, text=text, headers=headers)
 
     port = int(api.url.rpartition(":")[2])
     await api.stop()
