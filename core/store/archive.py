@@ -109,8 +109,11 @@ class ImportReport:
 
 
 _IN_ROOMS = "sessions.scope_id IN (SELECT id FROM scopes WHERE substr(key, 1, 5) = 'room:')"
-_PROMPT = f"CASE WHEN {is_within('sessions.sight', 'scopes')} THEN system_prompt END AS system_prompt"
+_SEEN_NOW = is_within("sessions.sight", "scopes")
+_PROMPT = f"CASE WHEN {_SEEN_NOW} THEN system_prompt END AS system_prompt"
 """Not one that was written when more could be seen: it has notes of an account that was unlinked since."""
+_FOUND_BEFORE = f"(role = 'tool' AND kind = 'quote' AND NOT {_SEEN_NOW})"
+"""What tools have found when more could be seen."""
 
 
 def _mine(column: str) -> str:
@@ -144,7 +147,8 @@ KINDS: Mapping[str, str] = {
             sender_name, created_at
         FROM sessions JOIN scopes ON scopes.id = sessions.scope_id
         CROSS JOIN messages ON messages.session_id = sessions.id
-        WHERE {visible()} AND NOT ({sessions.SAID}) AND (messages.text <> '' OR messages.blocks IS NOT NULL)
+        WHERE {visible()} AND NOT ({sessions.SAID}) AND NOT {_FOUND_BEFORE}
+            AND (messages.text <> '' OR messages.blocks IS NOT NULL)
     """,
     "said in a room": f"""
         SELECT messages.id, messages.session_id, scopes.key AS scope, kind, text, sender_id, sender_name, created_at

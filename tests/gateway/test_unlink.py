@@ -132,7 +132,11 @@ async def test_the_answer_that_is_written_meanwhile_is_not_given(home: Path) -> 
 
 
 async def test_an_export_tells_nothing_of_the_other_after_a_parting(home: Path) -> None:
-    async with joined(home, ScriptedModel()) as harness:
+    model = ScriptedModel()
+    async with joined(home, model, "good morning") as harness:
+        model.script = [calls(("session_search", {"query": "boathouse key"})), says("I know where it is.")]
+        await harness.say("where is the boathouse key?", **on_discord())
+        assert "fern" in str(model.requests[-1])
         await harness.say("/unlink", "7")
         answer = (await harness.say("/export", **on_discord())).answer
         assert answer is not None
