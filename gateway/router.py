@@ -354,7 +354,8 @@ class Router:
             event.is_answered = True
             await event.reply.abandon()
         elif await self._begin((event,)):
-            await self._deliver((event,), await self._repeat((event,), answered))
+            # What it stopped may still be on its way: that it stopped is told at once, to the caller alone.
+            await self._deliver((event,), await self._repeat((event,), answered), is_in_order=not is_stopped)
 
     async def _begin(self, batch: Sequence[PendingEvent]) -> bool:
         """Shows typing, once; False where an earlier process has delivered the answer."""
@@ -367,14 +368,15 @@ class Router:
             self._delivery.begin(outbox_item, last.reply)
         return not outbox_item.is_over
 
-    async def _deliver(self, batch: Sequence[PendingEvent], answer: Answer | None) -> None:
+    async def _deliver(self, batch: Sequence[PendingEvent], answer: Answer | None, *, is_in_order: bool = True) -> None:
         """None: all that was to be answered was forgotten."""
         last = batch[-1]
         for event in batch:
             event.is_answered = True
         answer = answer or Answer(text=texts.FORGOTTEN)
         unseen = await self._delivery.unseen(last.inbound)
-        if await self._delivery.deliver(batch[0].outbox_item, last.reply, with_unseen(answer, unseen)):
+        item, told = batch[0].outbox_item, with_unseen(answer, unseen)
+        if await self._delivery.deliver(item, last.reply, told, is_in_order=is_in_order):
             for outbox_item in unseen:
                 await self._delivery.outbox.done(outbox_item.key)
 
