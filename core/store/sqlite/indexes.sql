@@ -49,9 +49,12 @@ CREATE VIRTUAL TABLE chunks_fts USING fts5(
     tokenize = "unicode61 remove_diacritics 0 categories 'L* N* Co Mn Mc'"
 );
 CREATE VIRTUAL TABLE chunk_vocabulary USING fts5vocab('chunks_fts', 'row');
--- No merging while a message is written, unless 64 segments have piled up: maintenance does it.
+-- No merging while a message is written, unless 64 segments have piled up: maintenance does it, two at a time, because
+-- every word of a search is looked up in every segment.
 INSERT INTO messages_fts (messages_fts, rank) VALUES ('automerge', 0);
+INSERT INTO messages_fts (messages_fts, rank) VALUES ('usermerge', 2);
 INSERT INTO messages_fts (messages_fts, rank) VALUES ('crisismerge', 64);
 INSERT INTO chunks_fts (chunks_fts, rank) VALUES ('automerge', 0);
+INSERT INTO chunks_fts (chunks_fts, rank) VALUES ('usermerge', 2);
 INSERT INTO chunks_fts (chunks_fts, rank) VALUES ('crisismerge', 64);
 INSERT INTO state_meta (key, value) VALUES ('index_version', '$version');
