@@ -11,13 +11,10 @@ from typing import Annotated
 import typer
 
 from core.errors import MnemeError, Refused
-from core.search.query import names_of, roles_of, said_by, within_time
 from core.search.recall import HistorySearch
 from core.search.results import CLOSE, OPEN, no_results, to_json, to_markdown
 from core.store.query import SearchQuery
-from core.text.normalize import on_one_line
 from core.types import Answer, Payer, Session
-from gateway import texts
 from gateway.cli.runtime import (
     OWN,
     AsJson,
@@ -47,22 +44,13 @@ def recall(  # noqa: PLR0913  The options are read off the signature.
     query: Annotated[
         list[str] | None,
         typer.Argument(
-            help="What to look for, in your own words; filters may stand in it (from:Ana before:May on:telegram); "
-            "- reads one query a line."
+            help="What to look for, in your own words; filters may stand in it (from:Ana before:May on:telegram in:12 "
+            "around:345 page:2); - reads one query a line."
         ),
     ] = None,
     limit: Annotated[int, typer.Option(min=1, max=10, help="How many sessions.")] = 3,
-    page: Annotated[int, typer.Option(min=1, help="Which part of them: 2 are the next.")] = 1,
     messages: Annotated[int, typer.Option(min=0, max=1000, help="Add the N best messages over all sessions.")] = 0,
-    session: Annotated[int | None, typer.Option(help="Look into one session only.")] = None,
-    around: Annotated[int | None, typer.Option(help="Show what stands around this message.")] = None,
-    window: Annotated[int, typer.Option(min=0, max=100, help="How many messages on each side.")] = 5,
-    role: Annotated[str, typer.Option(help="user, assistant, tool, separated by commas.")] = "user,assistant",
-    before: Annotated[str | None, typer.Option(metavar="TIME", help="Said before: 2026-05-01, May, last week.")] = None,
-    after: Annotated[str | None, typer.Option(metavar="TIME", help="Said in this time or later.")] = None,
-    title: Annotated[str | None, typer.Option(help="A part of the conversation's title.")] = None,
-    sender: Annotated[str | None, typer.Option("--from", metavar="NAME", help="Who said it; also me or you.")] = None,
-    platform: Annotated[str | None, typer.Option(help="telegram, discord, terminal, …, separated by commas.")] = None,
+    window: Annotated[int, typer.Option(min=0, max=100, help="How many messages on each side of around:345.")] = 5,
     summary: Annotated[
         bool, typer.Option("--summary", help="Add a summary to each session, by the model; takes up to 90 seconds.")
     ] = False,
@@ -77,36 +65,18 @@ def recall(  # noqa: PLR0913  The options are read off the signature.
     Sessions with the best match and what stands around it; without a query, the latest ones.
     """
     text = joined(query)
-    if not (roles := roles_of(role)):
-        raise typer.BadParameter("write user, assistant or tool, separated by commas", param_hint="--role")
-    wanted = SearchQuery(
-        scopes=frozenset(),
-        text="" if text == STREAM else text,
-        roles=roles,
-        platforms=names_of(platform or ""),
-        title=title,
-        session=session,
-        around=around,
-        window=window,
-        limit=limit,
-        page=page,
-        messages=messages,
-        is_summarized=summary,
-        is_expanded=expand,
-        payer=Payer(scope=OWN),
-    )
-    if sender is not None:
-        wanted = said_by(wanted, sender)
 
     async def work(services: Services, context: CommandContext) -> Answer | None:
-        asked = replace(wanted, scopes=context.scopes)
-        for key, value in (("before", before), ("after", after)):
-            if value is None:
-                continue
-            timed = within_time(asked, key, value, services.clock.now(), services.zone)
-            if timed is None:
-                raise typer.BadParameter("write a time like 2026-05-01, May or last week", param_hint=f"--{key}")
-            asked = timed
+        asked = SearchQuery(
+            scopes=context.scopes,
+            text=text,
+            window=window,
+            limit=limit,
+            messages=messages,
+            is_summarized=summary,
+            is_expanded=expand,
+            payer=Payer(scope=OWN),
+        )
         async with _searching(services, asked) as search:
             if text == STREAM:
                 await _stream(search, asked)
@@ -158,47 +128,16 @@ async def _stream(search: HistorySearch, query: SearchQuery) -> None:
 
 
 def sessions(words: Words = None, limit: Limit = 20, scope: InScope = None, as_json: AsJson = False) -> None:
-    """Earlier conversations: the latest, or those with these words; "show 3" shows what was said in number 3."""
-    action, *rest = words or ["list"]
-    if action == "show" and (len(rest) != 1 or not rest[0].isdecimal()):
-        raise typer.BadParameter("write the number of a session", param_hint="show")
-    text = joined(words if words and action != "list" else rest)
+    """Earlier conversations: the latest, or those with these words; `mneme recall in:3` shows number 3."""
+    text = joined(words[1:] if words and words[0] == "list" else words)
 
     async def work(services: Services, context: CommandContext) -> Answer | None:
-        if action == "show":
-            await _show(services, context, int(rest[0]), as_json)
-        elif as_json:
-            say_json([_object(one) for one in await find_sessions(services, context.scopes, text, limit)])
-        else:
+        if not as_json:
             return await list_sessions(services, context, text, limit)
+        say_json([_object(one) for one in await find_sessions(services, context.scopes, text, limit)])
         return None
 
     visit(work, scope)
-
-
-async def _show(services: Services, context: CommandContext, session_id: int, as_json: bool) -> None:
-    session = await services.conversations.find(session_id, context.scopes)
-    if session is None:
-        raise Refused(f"There is no session {session_id}.")
-    messages = await services.transcripts.transcript(session.id, context.scopes)
-    if as_json:
-        said = [
-            {
-                "message_id": message.id,
-                "role": message.role,
-                "sender": message.sender.name if message.sender else None,
-                "at": message.created_at.isoformat(),
-                "text": message.text,
-            }
-            for message in messages
-        ]
-        say_json({**_object(session), "messages": said})
-        return
-    title = on_one_line(session.title or "without a title")
-    tell(f"Session {session.id}, {title}, {texts.moment(session.started_at, services.zone)}\n")
-    for message in messages:
-        name = on_one_line(message.sender.name if message.sender else "") or message.role
-        tell(f"{message.id}  {texts.moment(message.created_at, services.zone)}  {name}: {message.text}")
 
 
 def export(scope: InScope = None) -> None:

@@ -165,8 +165,8 @@ def test_sessions_are_listed_with_their_titles(upgraded: Path) -> None:
     known = {row["session_id"]: row for sessions in EXPECTED["sessions"].values() for row in sessions}
     for session in listed:
         assert {key: session[key] for key in known[session["session_id"]]} == known[session["session_id"]]
-    shown = json.loads(good(upgraded, "sessions", "show", "1", "--json"))
-    assert len(shown["messages"]) == known[1]["messages"]
+    (shown,) = json.loads(good(upgraded, "recall", "in:1", "--json"))["sessions"]
+    assert len(shown["window"]) + shown["messages_after"] == known[1]["messages"]
 
 
 def test_notes_keep_their_text_and_their_history(upgraded: Path) -> None:

@@ -65,12 +65,11 @@ def test_recall_prints_json_a_table_or_that_there_is_nothing(home: Path) -> None
     assert session["window"][0]["is_anchor"] is True
     assert found["messages"][0]["external_id"] == "m1"
     anchor = str(session["matches"][0]["message_id"])
-    scroll = ("recall", "--session", str(session["session_id"]), "--around", anchor, "--window", "1", "--json")
-    assert json.loads(good(home, *scroll))["shape"] == "scroll"
+    assert json.loads(good(home, "recall", f"around:{anchor}", "--window", "1", "--json"))["shape"] == "scroll"
     assert "ferry to Porto leaves" in good(home, "recall", "ferry")
     assert "Dinner" in good(home, "recall")
     assert good(home, "recall", "zeppelin").strip()
-    noted = json.loads(good(home, "recall", "noted", "--json", "--role", "assistant"))
+    noted = json.loads(good(home, "recall", "noted", "role:assistant", "--json"))
     assert {match["role"] for found in noted["sessions"] for match in found["matches"]} == {"assistant"}
     assert json.loads(good(home, "recall", "ferry", "--json", "--scope", "account:telegram:1"))["sessions"] == []
 
@@ -92,10 +91,10 @@ def test_sessions_are_listed_and_shown(home: Path) -> None:
     food, trip = json.loads(good(home, "sessions", "list", "--json"))
     assert (food["title"], trip["external_session"]) == ("Dinner", "trip")
     number = str(trip["session_id"])
-    assert "leaves at noon" in good(home, "sessions", "show", number)
-    shown = json.loads(good(home, "sessions", "show", number, "--json"))
-    assert [message["role"] for message in shown["messages"]] == ["user", "assistant"]
-    missing = mneme(home, "sessions", "show", "999")
+    assert "leaves at noon" in good(home, "recall", f"in:{number}")
+    (shown,) = json.loads(good(home, "recall", f"in:{number}", "--json"))["sessions"]
+    assert [message["role"] for message in shown["window"]] == ["user", "assistant"]
+    missing = mneme(home, "recall", "in:999")
     assert (missing.returncode, missing.stdout) == (1, "")
 
 
@@ -162,10 +161,10 @@ def test_a_wrong_code_approves_nobody(home: Path) -> None:
     [
         ("no-such-command",),
         ("recall", "--limit", "many"),
-        ("recall", "x", "--role", "nobody"),
+        ("recall", "x", "--messages", "few"),
         ("recall", "x", "--scope", "everyone"),
         ("memory", "add", "x", "--target", "elsewhere"),
-        ("sessions", "show", "one"),
+        ("sessions", "--limit", "0"),
         ("import",),
     ],
 )

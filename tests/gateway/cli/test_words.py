@@ -91,7 +91,7 @@ def test_the_last_words_need_no_quotes_and_options_stand_anywhere(mneme: Mneme) 
         ("recall", "x", "--limit", "0"),
         ("recall", "x", "--limit", "11"),
         ("recall", "x", "--messages", "-1"),
-        ("recall", "--session", "1", "--around", "1", "--window", "101"),
+        ("recall", "in:1", "around:1", "--window", "101"),
         ("recall", "x", "--scope", "everyone"),
         ("recall", "x", "--scope", "account:telegram:"),
         ("recall", "x", "--scope", "account:tele gram:1"),
@@ -151,12 +151,12 @@ def test_nothing_that_others_wrote_drives_the_terminal(mneme: Mneme) -> None:
         await services.people.ask(Account(platform="telegram", user_id="5"), EVIL, services.clock.now())
 
     mneme.inside(work)
-    shown = mneme("recall", "--session", str(number))
+    shown = mneme("recall", f"in:{number}")
     assert f"{TAMED}: first [2J line {'long ' * 100}end\n" in shown
     assert TAMED in mneme("recall", "line")
     assert mneme("approve").endswith(f"{TAMED} (telegram, id 5)\n")
     mneme("cron", "add", "tomorrow", "at", "9", "call", EVIL)
-    for command in (("cron",), ("recall",), ("recall", "--session", str(number))):
+    for command in (("cron",), ("recall",), ("recall", f"in:{number}")):
         out = mneme(*command)
         assert "owned" in out
         assert not set("\x1b\x07\u202e") & set(out)
