@@ -23,8 +23,7 @@ COMPLEX_FUNCTIONS, DATA_BYTES = 0, 160_000
 PROVIDER_LINES = 1_180
 
 DOORS: Mapping[str, tuple[str, ...]] = {
-    "telegram": ("adapters/telegram/*.py",),
-    "httpx": ("adapters/telegram/*.py",),
+    "certifi": ("adapters/telegram/*.py",),
     "discord": ("adapters/discord/*.py",),
     "aiohttp": ("adapters/discord/*.py", "adapters/telegram/*.py"),
     "yarl": ("adapters/discord/*.py",),
@@ -162,7 +161,7 @@ def dialect(sources: Sequence[Source]) -> Iterator[str]:
 
 BAD_SAMPLES: Sequence[tuple[Rule, str, str]] = (
     (doors, "core/agent/prompt.py", "import anthropic\n"),
-    (doors, "gateway/app.py", "from telegram.ext import Application\n"),
+    (doors, "gateway/app.py", "from discord.ext import commands\n"),
     (doors, "core/agent/prompt.py", "import left_pad\n"),
     (doors, "core/agent/prompt.py", "from tests.fixtures.clock import SteadyClock\n"),
     (doors, "core/agent/prompt.py", "from . import types\n"),
