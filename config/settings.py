@@ -253,7 +253,13 @@ class Settings(_Section):
             if value:
                 options[field] = SecretStr(value) if field in SECRETS else value
         options["variables"] = {name: SecretStr(variables[name]) for name in _named(options) if variables.get(name)}
-        problems += _missing(options)
+        for name in PLATFORMS:
+            token = f"{name}_token"
+            if _table(options, name).get("enabled") is True and token not in options:
+                variable = ENVIRONMENT[token]
+                problems.append(
+                    f"{name}.enabled: is true, but there is no token; set the environment variable {variable}"
+                )
         try:
             settings = cls(**options, home=home)
         except ValidationError as error:
@@ -262,6 +268,10 @@ class Settings(_Section):
         if problems:
             raise SettingsError(problems, file)
         return settings
+
+    @property
+    def has_model(self) -> bool:
+        return self.anthropic_api_key is not None or self.anthropic_base_url is not None
 
     @property
     def platforms(self) -> list[str]:
@@ -300,12 +310,11 @@ def _options(file: Path) -> tuple[dict[str, Any], list[str]]:
     try:
         if file.exists():
             own = tomllib.loads(file.read_text(encoding="utf-8"))
-            if isinstance(model := own.get("model"), dict) and "cheap" in model:
+            if "cheap" in (model := _table(own, "model")):
                 model.setdefault("helper", model.pop("cheap"))
                 advice = "model.cheap is now called model.helper; rename it in mneme.toml."
             own.pop("curator", None)  # What earlier versions did while nobody was there.
-            if isinstance(memory := own.get("memory"), dict):
-                memory.pop("nudge_after", None)  # They reminded the model of its notes.
+            _table(own, "memory").pop("nudge_after", None)  # They reminded the model of its notes.
             _lay_over(options, own)
     except tomllib.TOMLDecodeError as error:
         problems = [f"{file.name}: is not valid TOML: {error}"]
@@ -327,22 +336,18 @@ def _lay_over(options: dict[str, Any], own: Mapping[str, Any]) -> None:
             options[name] = value
 
 
+def _table(options: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """The table of this name; empty where there is none, or something else."""
+    found = options.get(name)
+    return found if isinstance(found, dict) else {}
+
+
 def _named(options: Mapping[str, Any]) -> Iterator[str]:
     """What looks like the name of an environment variable among the options of memory providers."""
-    memory = options.get("memory")
-    providers = memory.get("providers") if isinstance(memory, dict) else None
-    for table in providers.values() if isinstance(providers, dict) else ():
-        for value in table.values() if isinstance(table, dict) else ():
-            if isinstance(value, str) and re.fullmatch(r"[A-Z][A-Z0-9_]+", value):
-                yield value
-
-
-def _missing(options: Mapping[str, Any]) -> Iterator[str]:
-    for platform in PLATFORMS:
-        section = options.get(platform)
-        if isinstance(section, dict) and section.get("enabled") is True and f"{platform}_token" not in options:
-            variable = ENVIRONMENT[f"{platform}_token"]
-            yield f"{platform}.enabled: is true, but there is no token; set the environment variable {variable}"
+    providers = _table(_table(options, "memory"), "providers")
+    for value in [value for name in providers for value in _table(providers, name).values()]:
+        if isinstance(value, str) and re.fullmatch(r"[A-Z][A-Z0-9_]+", value):
+            yield value
 
 
 _SAID: Mapping[str, str] = {

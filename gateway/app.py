@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from datetime import timedelta
 from pathlib import Path
@@ -50,7 +50,7 @@ from gateway.commands.recall import RecallCommands
 from gateway.commands.registry import CommandGroup, Commands
 from gateway.commands.reminders import ReminderCommands
 from gateway.commands.sessions import SessionCommands, tell_of_restart
-from gateway.commands.status import StatusCommands, StatusReport, UsageCommands
+from gateway.commands.status import StatusCommands, UsageCommands
 from gateway.delivery import Delivery, ProviderReply, ReplyFactory
 from gateway.owner_notices import OwnerNotices
 from gateway.router import Router
@@ -110,10 +110,9 @@ class _Process:
     async def live(self) -> Sequence[str]:
         """Returns which platforms have refused us; none after a stop signal, since the others have worked."""
         model, helper = _models(self._services, self._stack)
-        report = StatusReport(self._services, has_model=helper is not None)
-        self._router, commands, self._memory = await build_router(self._services, model, helper, self._delivery, report)
+        self._router, commands, self._memory = await build_router(self._services, model, helper, self._delivery)
         self._stack.push_async_callback(self._memory.shutdown)
-        self._supervisor = report.supervisor = Supervisor(self._router, commands.specs, self._on_open)
+        self._supervisor = Supervisor(self._router, commands.specs, self._on_open)
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             with contextlib.suppress(NotImplementedError):
@@ -138,7 +137,9 @@ class _Process:
                 self._opened[MEMORY] = lambda address, reply_to: ProviderReply(self._memory)
                 self._delivery.on_memory_given_up = self._memory.given_up
             intake = {name: tasks.create_task(self._supervisor.run(one)) for name, one in self._adapters.items()}
-            tasks.create_task(self._stop_after([intake[name] for name in intake if name != self._scheduler.platform]))
+            # Once every platform has refused us or has ended, nobody can say anything any more.
+            listening = [intake[name] for name in intake if name != self._scheduler.platform]
+            tasks.create_task(asyncio.wait(listening)).add_done_callback(lambda _: self._stop.set())
             await self._stop.wait()
             for task in intake.values():
                 task.cancel()
@@ -166,11 +167,6 @@ class _Process:
         if count:
             _tell(texts.FINISHING.format(answers=texts.counted(count, "answer"), patience_s=DRAIN_S))
 
-    async def _stop_after(self, listening: Sequence[asyncio.Task[None]]) -> None:
-        """Once every platform has refused us or has ended, nobody can say anything any more."""
-        await asyncio.wait(listening)
-        self._stop.set()
-
     async def _on_open(self, adapter: Adapter) -> None:
         if adapter.platform not in self._opened:
             self._opened[adapter.platform] = adapter.reply
@@ -193,11 +189,7 @@ def _tell(sentence: str) -> None:
 
 
 async def build_router(
-    services: Services,
-    model: Model,
-    helper: Model | None,
-    delivery: Delivery,
-    report: StatusReport,
+    services: Services, model: Model, helper: Model | None, delivery: Delivery
 ) -> tuple[Router, Commands, MemoryManager]:
     """The way of a message through the core, without platforms. The caller shuts the memory down."""
     settings, zone = services.settings, services.settings.general.zone
@@ -205,8 +197,8 @@ async def build_router(
     helper = None if helper is None else MeteredModel(helper, services.usage_log, services.clock, settings.model.cache)
     owner_notices = OwnerNotices(services, delivery.wake)
     services.inbox.on_set_aside = owner_notices.tell_of_dead_letter
-    memory = _memory(services, _memories(services, helper), owner_notices, delivery.wake)
-    report.memory = memory
+    evidence = EvidenceSearch(services.conversations, zone)
+    memory = _memory(services, helper, evidence, owner_notices, delivery)
     for cache in (memory, services.conversations):
         services.epoch_guard.caches.append(cache.invalidate)
     prompt = Prompt(services.owner_files, SOUL.read_text(encoding="utf-8"), zone, memory)
@@ -214,7 +206,6 @@ async def build_router(
         services.conversations, prompt, memory, services.clock, settings.model.chat, settings.model.window_tokens
     )
     recall = ExpandedRecall(services.recall, services.transcripts, helper, settings.model.helper, services.clock, zone)
-    evidence = EvidenceSearch(services.conversations, zone)
     reminders, review = ReminderCommands(services), services.notebook.review
     plan = reminder(services.appointments, services.conversations, evidence, review, reminders.ask)
     core_tools = [session_search(recall, zone), plan]
@@ -237,7 +228,7 @@ async def build_router(
         ForgetCommands(services),
         reminders,
         AccountCommands(services, delivery.wake),
-        StatusCommands(report),
+        StatusCommands(services, memory),
         ExportCommands(services),
         UsageCommands(services),
     ]
@@ -255,29 +246,15 @@ async def build_router(
 
 
 def _memory(
-    services: Services, builtins: Sequence[MemoryProvider], owner_notices: OwnerNotices, on_wake: Callable[[], None]
+    services: Services, helper: Model | None, evidence: EvidenceSearch, owner_notices: OwnerNotices, delivery: Delivery
 ) -> MemoryManager:
     """Built-in memories and the services of the settings; one that cannot be had is a warning."""
-    settings = services.settings
-    found, wrong = chosen(settings)
-    queue = SyncQueue(services.database, services.clock, on_wake, {one.name: hooks_of(one) for one in found})
-    timeout_s = settings.memory.prefetch_timeout_s
-    memory = MemoryManager(builtins, services.clock, timeout_s, queue, found, settings.home, owner_notices.tell)
-    for problem in wrong.values():
-        memory.warn(problem)
-    services.notebook.connect(memory.on_memory_write)
-    services.notebook.review.connect(owner_notices.tell_of_pending, owner_notices.warn_of_note)
-    services.owner_files.connect(owner_notices.warn_of_file)
-    return memory
-
-
-def _memories(services: Services, helper: Model | None) -> list[MemoryProvider]:
-    options, zone = services.settings.memory, services.settings.general.zone
-    evidence = EvidenceSearch(services.conversations, zone)
-    memories: list[MemoryProvider] = [
+    settings, zone, review = services.settings, services.settings.general.zone, services.notebook.review
+    builtins: list[MemoryProvider] = [
         NotesProvider(services.notebook, evidence),
         HistoryProvider(services.recall, zone),
     ]
+    options = settings.memory
     if options.facts:
         blend = FactRanking(
             half_life_days={
@@ -286,12 +263,20 @@ def _memories(services: Services, helper: Model | None) -> list[MemoryProvider]:
                 "working": options.working_half_life_days,
             }
         )
-        knowledge = KnownFacts(services.facts, blend, zone)
-        review = services.notebook.review
-        extraction = Extraction(helper, services.settings.model.helper, zone)
+        extraction = Extraction(helper, settings.model.helper, zone)
         reader = FactReader(extraction, services.facts, review, services.clock)
-        memories.append(FactsProvider(services.facts, knowledge, reader, evidence, review))
-    return memories
+        known = KnownFacts(services.facts, blend, zone)
+        builtins.append(FactsProvider(services.facts, known, reader, evidence, review))
+    found, wrong = chosen(settings)
+    queue = SyncQueue(services.database, services.clock, delivery.wake, {one.name: hooks_of(one) for one in found})
+    timeout_s = options.prefetch_timeout_s
+    memory = MemoryManager(builtins, services.clock, timeout_s, queue, found, settings.home, owner_notices.tell)
+    for problem in wrong.values():
+        memory.warn(problem)
+    services.notebook.connect(memory.on_memory_write)
+    review.connect(owner_notices.tell_of_pending, owner_notices.warn_of_note)
+    services.owner_files.connect(owner_notices.warn_of_file)
+    return memory
 
 
 def _models(services: Services, stack: AsyncExitStack) -> tuple[Model, Model | None]:

@@ -6,7 +6,6 @@ Besides the composition root the only place that names the clients of platforms 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -17,6 +16,7 @@ from config.settings import ENVIRONMENT, Settings
 from core.errors import ConfigError, MnemeError, StoreError
 from core.memory.manager import ProviderThread, foreign
 from core.store.sqlite import database as sqlite
+from core.store.sync import QueueCounts
 from gateway import texts
 from gateway.services import Services, WallClock, chosen, client
 from gateway.supervisor import CONNECTED
@@ -39,18 +39,31 @@ async def check(settings: Settings | None, problems: Sequence[str] = ()) -> list
     read because of `problems`."""
     if settings is None:
         return [*map(_problem, problems), _sqlite()]
-    results = [*_home(settings), _sqlite(), *[result async for result in _store(settings)]]
-    probes = {"model": _model(settings), "telegram": _telegram(settings), "discord": _discord(settings)}
-    for name, table in settings.memory.providers.items():
-        if table.enabled:
-            probes[f"memory {name}"] = _provider(settings, name)
-    results += await asyncio.gather(*(ask(subject, probe) for subject, probe in probes.items()))
+    results = [*_home(settings), _sqlite()]
     states: Mapping[str, str] = {}
-    # A store that cannot be opened is among the results already.
-    with contextlib.suppress(StoreError):
+    queues: dict[str, QueueCounts] = {}
+    try:
         async with Services.open(settings) as services:
+            async for result in _store(services):
+                results.append(result)
             states = await services.platforms()
-    return [_beside_gateway(result, states.get(result.subject, CONNECTED)) for result in results]
+            for name, table in settings.memory.providers.items():
+                if table.enabled:
+                    queues[name] = await services.sync_queue.counts(name)
+    except StoreError as error:
+        text, is_known, _ = str(error).partition(" Run `mneme check`")
+        advice = texts.RESTORE if is_known else ""
+        results.append(CheckResult(subject="state.db", state="wrong", text=text, advice=advice))
+    probes = {"model": _model(settings), "telegram": _telegram(settings), "discord": _discord(settings)}
+    probes |= {f"memory {name}": _provider(settings, name, counts) for name, counts in queues.items()}
+    results += await asyncio.gather(*(ask(subject, probe) for subject, probe in probes.items()))
+    # What is right by itself may still not work for the gateway that runs now.
+    return [
+        replace(result, state="wrong", text=f"{result.text} For the running gateway it is {state}.")
+        if result.state == "right" and (state := states.get(result.subject, CONNECTED)) != CONNECTED
+        else result
+        for result in results
+    ]
 
 
 async def ask(subject: str, probe: Awaitable[str | None]) -> CheckResult:
@@ -67,13 +80,6 @@ async def ask(subject: str, probe: Awaitable[str | None]) -> CheckResult:
         advice = texts.table("SET_UP").get(subject, "")
         return CheckResult(subject=subject, state="off", text="It is not set up.", advice=advice)
     return CheckResult(subject=subject, state="right", text=text)
-
-
-def _beside_gateway(result: CheckResult, state: str) -> CheckResult:
-    """What is right by itself may still not work for the gateway that runs now."""
-    if result.state != "right" or state == CONNECTED:
-        return result
-    return replace(result, state="wrong", text=f"{result.text} For the running gateway it is {state}.")
 
 
 async def repaired(settings: Settings) -> CheckResult:
@@ -115,27 +121,20 @@ def _sqlite() -> CheckResult:
     return _result("sqlite", lacks, advice, f"Version {version}.")
 
 
-async def _store(settings: Settings) -> AsyncIterator[CheckResult]:
-    try:
-        async with Services.open(settings) as services:
-            path = services.database.path
-            damage = await sqlite.damage(services.database)
-            wrong = [f"{path} is damaged: {'; '.join(damage)}"] if damage else []
-            yield _result("state.db", wrong, texts.RESTORE, f"{path} is whole.")
-            yield _result(
-                "search index",
-                await services.recall.verify(),
-                "It is rebuilt while Mneme runs, or now: mneme check --repair.",
-                "It agrees with the messages and facts.",
-            )
-            if letters := await services.inbox.dead_letters():
-                listed = [
-                    f"{texts.moment(one.failed_at, services.zone)} {one.platform}: {one.error}" for one in letters
-                ]
-                yield _result("set aside", ["; ".join(listed)], texts.DEAD_LETTERS, "")
-    except StoreError as error:
-        text, is_known, _ = str(error).partition(" Run `mneme check`")
-        yield CheckResult(subject="state.db", state="wrong", text=text, advice=texts.RESTORE if is_known else "")
+async def _store(services: Services) -> AsyncIterator[CheckResult]:
+    path = services.database.path
+    damage = await sqlite.damage(services.database)
+    wrong = [f"{path} is damaged: {'; '.join(damage)}"] if damage else []
+    yield _result("state.db", wrong, texts.RESTORE, f"{path} is whole.")
+    yield _result(
+        "search index",
+        await services.recall.verify(),
+        "It is rebuilt while Mneme runs, or now: mneme check --repair.",
+        "It agrees with the messages and facts.",
+    )
+    if letters := await services.inbox.dead_letters():
+        listed = [f"{texts.moment(one.failed_at, services.zone)} {one.platform}: {one.error}" for one in letters]
+        yield _result("set aside", ["; ".join(listed)], texts.DEAD_LETTERS, "")
 
 
 def _result(subject: str, wrong: Sequence[str], advice: str, right: str) -> CheckResult:
@@ -167,7 +166,7 @@ async def _discord(settings: Settings) -> str | None:
     return await check_discord(token.get_secret_value(), settings.discord_api_url, has_message_content=has_content)
 
 
-async def _provider(settings: Settings, name: str) -> str | None:
+async def _provider(settings: Settings, name: str, counts: QueueCounts) -> str | None:
     found, wrong = await asyncio.to_thread(chosen, settings)
     if name in wrong:
         raise ConfigError(wrong[name])
@@ -180,8 +179,6 @@ async def _provider(settings: Settings, name: str) -> str | None:
         await thread.close()
     if not is_available:
         raise ConfigError(f"It says that it is not available. `mneme memory setup {name}` sets it up.")
-    async with Services.open(settings) as services:
-        counts = await services.sync_queue.counts(name)
     if counts.dead:
         raise ConfigError(f"{texts.sync_state(counts).capitalize()}. `mneme memory sync {name}` sends it again.")
     return f"It can be used; {texts.sync_state(counts) or 'it has taken all that it was told'}."

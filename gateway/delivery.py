@@ -108,13 +108,13 @@ class Delivery:
         record = self._records[outbox_item.key] = _Record(outbox_item.key, outbox_item.posted, keep)
         reply.begin(record)
 
-    async def deliver(self, outbox_item: OutboxItem, reply: Reply, answer: Answer, *, is_in_order: bool = True) -> bool:
+    async def deliver(self, outbox_item: OutboxItem, reply: Reply, answer: Answer) -> bool:
         """Sends the final answer through a reply that has begun. False when it did not arrive: it is tried again later,
         or dead when that is hopeless (of what is incognito only this reply can deliver it). It is left to `run`
-        where an older answer has yet to leave for the same address, unless it stands in no order."""
+        where an older answer has yet to leave for the same address, unless it is a notice, which stands in no order."""
         if outbox_item.answer is None and self.inbox.is_incognito(outbox_item.address):
             return await self._send(outbox_item, reply, answer, is_once=True)
-        if outbox_item.kind == "notice" or not is_in_order:
+        if outbox_item.kind == "notice":
             # One which hangs holds up no answer.
             return await self._send(outbox_item, reply, answer)
         async with self._locks.setdefault(outbox_item.address.key, asyncio.Lock()):

@@ -25,7 +25,7 @@ from core.store.mailbox import InboxEntry, OutboxItem
 from core.text.normalize import on_one_line
 from core.types import Address, Answer, Command, Inbound, Scope, Session
 from gateway import texts
-from gateway.access import Access
+from gateway.access import Access, Verdict
 from gateway.commands.registry import CommandContext, Commands, may_confirm
 from gateway.delivery import Delivery
 from gateway.queues import ConversationQueues, PendingEvent
@@ -76,13 +76,10 @@ class Router:
         """See `core.ports.Sink`."""
         inbound = presentable(inbound)
         try:
-            entry_id = await self._admitted(inbound, reply)
+            return await self._admitted(inbound, reply)
         except StoreError as error:
             self._tell_of_outage(inbound, error)
             raise
-        if entry_id is not None:
-            self._told_of_outage.clear()
-        return entry_id
 
     async def _admitted(self, inbound: Inbound, reply: Reply) -> int | None:
         verdict, scope = await self._access.judge(inbound)
@@ -97,9 +94,9 @@ class Router:
         entry_id = await self._inbox.accept(self._commands.discreet(inbound), now)
         if entry_id is None:
             return None
+        self._told_of_outage.clear()
         entry = InboxEntry(id=entry_id, inbound=inbound, received_at=now)
-        outbox_item = self._delivery.draft(inbound)
-        self._join(self._pending(entry, reply, scope, outbox_item, is_overheard=verdict == "overheard"))
+        self._join(self._pending(entry, reply, scope, self._delivery.draft(inbound), verdict))
         try:
             await self._access.greet(inbound)
         except StoreError as error:
@@ -191,7 +188,7 @@ class Router:
             return None
         outbox_item = await self._delivery.outbox.find(self._delivery.draft(inbound))
         reply = adapter.reply(inbound.address, outbox_item.reply_to)
-        event = self._pending(entry, reply, scope, outbox_item, is_overheard=verdict == "overheard")
+        event = self._pending(entry, reply, scope, outbox_item, verdict)
         age = self._clock.now() - entry.received_at
         if inbound.kind == "message" and not event.is_overheard and age > limit_age:
             await self._answer_instead((event,), Answer(text=texts.away(age)))
@@ -220,7 +217,7 @@ class Router:
             event.changes.append(inbound)
 
     def _pending(
-        self, entry: InboxEntry, reply: Reply, scope: Scope, outbox_item: OutboxItem, *, is_overheard: bool
+        self, entry: InboxEntry, reply: Reply, scope: Scope, outbox_item: OutboxItem, verdict: Verdict
     ) -> PendingEvent:
         command = entry.inbound.command
         # Presses, and commands that only read, are served at once, beside the running turn.
@@ -230,7 +227,7 @@ class Router:
             reply=reply,
             scope=scope,
             outbox_item=outbox_item,
-            is_overheard=is_overheard,
+            is_overheard=verdict == "overheard",
             is_beside=is_beside,
         )
 
@@ -331,6 +328,9 @@ class Router:
         inbound = event.inbound
         is_stopped = command.name == "stop" and self._queues.stop(inbound.address)
         is_silent = is_stopped and not inbound.is_interaction
+        if is_stopped:
+            # What it stopped may still be on its way: that it stopped is told at once, to the caller alone.
+            event.outbox_item = replace(event.outbox_item, kind="notice")
 
         async def answered(turn: Turn) -> Answer:
             session = await self._agent.place(turn)
@@ -354,8 +354,7 @@ class Router:
             event.is_answered = True
             await event.reply.abandon()
         elif await self._begin((event,)):
-            # What it stopped may still be on its way: that it stopped is told at once, to the caller alone.
-            await self._deliver((event,), await self._repeat((event,), answered), is_in_order=not is_stopped)
+            await self._deliver((event,), await self._repeat((event,), answered))
 
     async def _begin(self, batch: Sequence[PendingEvent]) -> bool:
         """Shows typing, once; False where an earlier process has delivered the answer."""
@@ -368,15 +367,14 @@ class Router:
             self._delivery.begin(outbox_item, last.reply)
         return not outbox_item.is_over
 
-    async def _deliver(self, batch: Sequence[PendingEvent], answer: Answer | None, *, is_in_order: bool = True) -> None:
+    async def _deliver(self, batch: Sequence[PendingEvent], answer: Answer | None) -> None:
         """None: all that was to be answered was forgotten."""
         last = batch[-1]
         for event in batch:
             event.is_answered = True
-        answer = answer or Answer(text=texts.FORGOTTEN)
         unseen = await self._delivery.unseen(last.inbound)
-        item, told = batch[0].outbox_item, with_unseen(answer, unseen)
-        if await self._delivery.deliver(item, last.reply, told, is_in_order=is_in_order):
+        answer = with_unseen(answer or Answer(text=texts.FORGOTTEN), unseen)
+        if await self._delivery.deliver(batch[0].outbox_item, last.reply, answer):
             for outbox_item in unseen:
                 await self._delivery.outbox.done(outbox_item.key)
 
@@ -403,20 +401,19 @@ class Router:
         # It may have been stopped while the whole answer was being stored.
         return await self._agent.stop(turn, (await self._delivery.outbox.find(turn.outbox_item)).answer)
 
-    def _turn(self, batch: Sequence[PendingEvent], view: View | None = None) -> Turn:
-        """The outbox item is that of the first entry: after a crash it is found again whatever else waits by then.
-        `view`: what may be seen; without one, nothing is read."""
+    def _turn(self, batch: Sequence[PendingEvent], view: View) -> Turn:
+        """The outbox item is that of the first entry: after a crash it is found again whatever else waits by then."""
         first = batch[0]
         address = first.inbound.address
         adapter = self._adapters.get(address.platform)
         return Turn(
             address=address,
             scope=first.scope,
-            scopes=frozenset((first.scope,)) if view is None else view.scopes,
-            entries=tuple(event.entry for event in batch if view is None or event.entry.id in view.open_ids),
+            scopes=view.scopes,
+            entries=tuple(event.entry for event in batch if event.entry.id in view.open_ids),
             outbox_item=first.outbox_item,
-            is_owner=view is not None and view.is_owner,
-            epoch=None if view is None else view.epoch,
+            is_owner=view.is_owner,
+            epoch=view.epoch,
             hint=adapter.hint if adapter else "",
             is_fresh=address.platform == "cron",
         )
@@ -451,28 +448,28 @@ class Router:
         inbound = last.inbound
         for event in batch:
             event.is_answered = True
-        try:
-            open_ids = await self._inbox.still_open([event.entry.id for event in batch])
-            if not open_ids:
-                await last.reply.abandon()
-                return
-            turn = self._turn(batch)
-            turn = replace(turn, entries=tuple(entry for entry in turn.entries if entry.id in open_ids))
-            if not await self._begin(batch):
-                return
+
+        async def kept(turn: Turn) -> Turn:
             if inbound.command is None and inbound.kind != "action":
                 await self._agent.notify(turn, None if last.is_overheard else answer)
             else:
-                kept = self._commands.kept(inbound.command) if inbound.command else "[a button]"
-                session = await self._agent.place(turn)
-                await self._agent.keep(turn, session, kept, answer)
+                text = self._commands.kept(inbound.command) if inbound.command else "[a button]"
+                await self._agent.keep(turn, await self._agent.place(turn), text, answer)
+            return turn
+
+        if not await self._begin(batch):
+            return
+        try:
+            is_kept = await self._repeat(batch, kept) is not None
         except StoreError as failure:
             self._log.error("what is told cannot be stored", address=inbound.address.key, error=str(failure))
             if not last.is_overheard:
                 await self._delivery.tell(inbound, last.reply, answer, has_begun=last.has_begun)
             return
-        if not last.is_overheard:
-            await self._delivery.deliver(turn.outbox_item, last.reply, answer)
+        if is_kept and not last.is_overheard:
+            await self._delivery.deliver(batch[0].outbox_item, last.reply, answer)
+        else:
+            await last.reply.abandon()
 
 
 def with_unseen(answer: Answer, unseen: Sequence[OutboxItem]) -> Answer:

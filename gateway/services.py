@@ -94,7 +94,7 @@ class Services:
         return await Dictation(self.facts, self.settings.general.zone).approve(note, epoch)
 
     async def note_platforms(self, states: Mapping[str, str]) -> None:
-        """Keeps what /status says of the platforms for the commands of a shell."""
+        """Keeps what /status says of the platforms, and so do the commands of a shell."""
         await self.database.write(lambda connection: set_meta(connection, PLATFORMS, json.dumps(dict(states))))
 
     async def platforms(self) -> Mapping[str, str]:
@@ -131,7 +131,7 @@ def is_running(home: Path) -> bool:
 
 def client(settings: Settings, clock: Clock) -> Claude | None:
     """A client for any model of the configured server; the caller closes it."""
-    if settings.anthropic_api_key is None and settings.anthropic_base_url is None:
+    if not settings.has_model:
         return None
     # The vendor's package takes a second or two to load: only who needs it waits.
     from core.models.claude import Claude

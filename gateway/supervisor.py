@@ -29,12 +29,11 @@ delivered after it at the same address has to wait."""
 
 @dataclass(slots=True)
 class _Platform:
-    """`state` is what `run` knows, `logged` the last state that was logged; `down_at` on the loop's clock."""
+    """`state` is what `run` knows; `down_at` on the loop's clock, None while it is up."""
 
     adapter: Adapter
+    down_at: float | None
     state: str = CONNECTING
-    logged: str = CONNECTING
-    down_at: float | None = None
     is_told: bool = False
 
     @property
@@ -76,7 +75,7 @@ class Supervisor:
     ) -> None:
         """Until cancelled: logs what becomes connected and what is so no more, and calls `on_change` with all states
         then; `on_outage` with a platform that is dead and its state, and once more when it is back."""
-        known: Mapping[str, str] = {}
+        known: Mapping[str, str] | None = None
         while True:
             try:
                 for name, platform in self._platforms.items():
@@ -91,11 +90,10 @@ class Supervisor:
     async def _look(self, name: str, platform: _Platform, on_outage: Callable[[str, str], Awaitable[None]]) -> None:
         state, now = platform.sentence, asyncio.get_running_loop().time()
         is_up = state in (CONNECTED, ENDED)
-        if state != CONNECTING and is_up != (platform.logged in (CONNECTED, ENDED)):
+        if is_up != (platform.down_at is None):
             tell = self._log.info if is_up else self._log.warning
             tell("a platform is connected" if is_up else "a platform is not connected", platform=name, state=state)
-            platform.logged = state
-        platform.down_at = None if is_up else platform.down_at or now
+            platform.down_at = None if is_up else now
         is_dead = platform.down_at is not None and now - platform.down_at > self._dead_after_s
         if platform.is_told != is_dead and (is_up or is_dead):
             await on_outage(name, state)
@@ -103,10 +101,10 @@ class Supervisor:
 
     async def run(self, adapter: Adapter) -> None:
         """Until cancelled, until `listen` returns at the end of input, or until the platform refuses us."""
-        platform = self._platforms[adapter.platform] = _Platform(adapter)
+        loop = asyncio.get_running_loop()
+        platform = self._platforms[adapter.platform] = _Platform(adapter, loop.time())
         rest_s = self._shortest_rest_s
         is_open = is_taken_up = False
-        loop = asyncio.get_running_loop()
         while True:
             began = loop.time()
             try:

@@ -193,10 +193,6 @@ class Inbox:
                 entries.append(InboxEntry(id=row["id"], inbound=inbound, received_at=rows.moment(row["received_at"])))
         return entries
 
-    async def still_open(self, entry_ids: Sequence[int]) -> frozenset[int]:
-        """Those of the entries that are neither closed nor erased."""
-        return await self._database.glance(lambda connection: open_entries(connection, entry_ids))
-
     async def update(self, entry: InboxEntry) -> None:
         """Replaces the event of a waiting entry."""
         values = {"id": entry.id, "inbound": self._stored(entry.inbound)}

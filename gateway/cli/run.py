@@ -94,12 +94,10 @@ def _status(as_json: AsJson = False) -> None:
     """What works, what is kept and what waits; `mneme check` asks the platforms and the model too."""
 
     async def work(services: Services, _: CommandContext) -> None:
-        from gateway.commands.status import StatusReport
+        from gateway.commands.status import StatusCommands
 
-        settings = services.settings
-        has_model = settings.anthropic_api_key is not None or settings.anthropic_base_url is not None
-        state = "running" if is_running(settings.home) else "not running"
-        lines = [f"**Mneme**: {state}", *await StatusReport(services, has_model=has_model).lines()]
+        state = "running" if is_running(services.settings.home) else "not running"
+        lines = [f"**Mneme**: {state}", *await StatusCommands(services, None).lines()]
         if as_json:
             say_json(dict(plain(line).split(": ", 1) for line in lines))
         else:

@@ -16,8 +16,6 @@ from gateway.services import STATE, Services
 
 if TYPE_CHECKING:
     from core.memory.manager import MemoryManager
-    from gateway.supervisor import Supervisor
-
 
 LATELY = timedelta(days=30)
 SESSIONS = 10
@@ -25,44 +23,38 @@ TITLE_CHARS = 40
 
 
 class StatusCommands:
+    """Looks at `services` when asked; without a `memory` nothing is said of it."""
+
     specs = announced("status")
 
-    def __init__(self, report: StatusReport) -> None:
-        self._report = report
+    def __init__(self, services: Services, memory: MemoryManager | None) -> None:
+        self._services = services
+        self._memory = memory
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
         if context.is_owner and context.is_public:
             raise Refused(texts.NOT_IN_A_ROOM)
-        lines = await self._report.lines() if context.is_owner else ["I am here and listening."]
+        lines = await self.lines() if context.is_owner else ["I am here and listening."]
         return Answer(text="\n".join(f"- {line}" for line in lines))
-
-
-class StatusReport:
-    """Looks at `services` when asked; `supervisor` and `memory` are set once they exist."""
-
-    def __init__(self, services: Services, *, has_model: bool) -> None:
-        self._services = services
-        self._has_model = has_model
-        self.supervisor: Supervisor | None = None
-        self.memory: MemoryManager | None = None
 
     async def lines(self) -> Sequence[str]:
         services = self._services
-        states = self.supervisor.states if self.supervisor else await services.platforms()
-        names = services.settings.model
-        model = f"{names.chat}, for small tasks {names.helper}" if self._has_model else "none, I answer without one"
+        settings = services.settings
+        names = settings.model
+        model = f"{names.chat}, for small tasks {names.helper}" if settings.has_model else "none, I answer without one"
+        states = await services.platforms()
         counts = await services.outbox.counts()
         queued = ", ".join(f"{counts[name]} {name}" for name in ("due", "dead") if counts.get(name))
         # What was written last stands in the write-ahead log until it is checkpointed.
-        files = (services.settings.home / f"{STATE}{suffix}" for suffix in ("", "-wal"))
+        files = (settings.home / f"{STATE}{suffix}" for suffix in ("", "-wal"))
         size = sum(file.stat().st_size for file in files if file.exists())
         lines = [
             *(f"**{platform}**: {state}" for platform, state in states.items() if platform != "cron"),
             f"**model**: {model}",
-            *(await self._memory_lines(self.memory) if self.memory is not None else ()),
+            *(await self._memory_lines(self._memory) if self._memory is not None else ()),
             f"**reminders and schedules**: {len(await services.jobs.active())} active",
             f"**outbox**: {queued or 'empty'}",
-            f"**state.db**: {size / 1e6:.1f} MB in {services.settings.home}",
+            f"**state.db**: {size / 1e6:.1f} MB in {settings.home}",
         ]
         if pending := await services.people.pending(services.clock.now()):
             lines.append(f"**waiting to be let in**: {len(pending)}; `/approve` lists them")

@@ -21,7 +21,7 @@ from core.store.sqlite import database as sqlite
 from core.store.sqlite.database import Database
 from gateway import texts
 from gateway.check import CheckResult, ask, check, repaired
-from gateway.commands.status import StatusReport
+from gateway.commands.status import StatusCommands
 from gateway.services import Services
 from tests.fixtures.bot_api import BotApi
 from tests.fixtures.clock import SteadyClock
@@ -77,7 +77,7 @@ async def test_a_check_beside_the_gateway_says_what_the_gateway_says(home: Path)
         with FileLock(home / "gateway.lock"):
             beside = await found()
             async with Services.open(settings) as services:
-                assert f"**telegram**: {state}" in await StatusReport(services, has_model=True).lines()
+                assert f"**telegram**: {state}" in await StatusCommands(services, None).lines()
         alone = await found()
     assert (alone.state, alone.text) == ("right", "The token is valid; the bot is @mneme_bot.")
     assert (beside.state, beside.text) == ("wrong", f"{alone.text} For the running gateway it is {state}.")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
+from core.agent.sessions import Turn
 from core.errors import DeliveryError, StoreError
 from core.ports import Reply
 from core.types import Account, Address, Answer, Command, Scope, Sender
@@ -449,13 +449,14 @@ async def test_what_can_be_neither_answered_nor_apologised_for_is_set_aside(home
     def broken(request: object) -> object:
         raise RuntimeError("a defect")
 
-    async def gone(entry_ids: Sequence[int]) -> frozenset[int]:
+    async def gone(turn: Turn, answer: Answer | None) -> None:
         raise RuntimeError("another defect")
 
     async with open_gateway(home, ScriptedModel(broken, says("ok"))) as harness:  # type: ignore[arg-type]
-        open_ids, harness.services.inbox.still_open = harness.services.inbox.still_open, gone  # type: ignore[method-assign]
+        agent = harness.router._agent
+        notify, agent.notify = agent.notify, gone  # type: ignore[method-assign]
         assert (await harness.say("hello")).answer is None
-        harness.services.inbox.still_open = open_ids  # type: ignore[method-assign]
+        agent.notify = notify  # type: ignore[method-assign]
         assert [one.error for one in await harness.services.inbox.dead_letters()] == ["RuntimeError: another defect"]
         assert await harness.services.inbox.waiting() == []
         assert (await harness.say("hello again")).text == "ok"
