@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
+from typing import TypeVar
 from weakref import WeakValueDictionary
 
 import structlog
@@ -33,6 +34,7 @@ LONGEST_REST_S = 5.0  # an item that was finished elsewhere without a call holds
 STORE_REST_S = 2.0
 ReplyFactory = Callable[[Address, str | None], Reply]
 Write = Callable[[], Awaitable[object]]
+T = TypeVar("T")
 
 
 class _Record:
@@ -118,7 +120,8 @@ class Delivery:
             # One which hangs holds up no answer.
             return await self._send(outbox_item, reply, answer)
         async with self._locks.setdefault(outbox_item.address.key, asyncio.Lock()):
-            if not await self._is_behind(outbox_item):
+            # Where that cannot be read, a person waits: better out of order than not at all.
+            if not await self._read(self.outbox.is_behind(outbox_item.key), False):
                 is_sent = await self._send(outbox_item, reply, answer)
                 self._left.discard(outbox_item.key)
                 if self._left:
@@ -150,14 +153,10 @@ class Delivery:
         """Answers to interactions that could not reach the person who is here now, where they alone read."""
         if not self._has_unseen or not (inbound.is_interaction or inbound.is_direct):
             return []
-        try:
-            found = await self.outbox.unseen()
-        except StoreError as error:
-            self._log.error("the outbox cannot be read", error=str(error))
-            return []
-        self._has_unseen = bool(found)
+        found = await self._read(self.outbox.unseen(), None)
+        self._has_unseen = found is None or bool(found)
         platform, person = inbound.address.platform, f"@{inbound.sender.id}"
-        return [item for item in found if (item.address.platform, item.reply_to) == (platform, person)]
+        return [item for item in found or () if (item.address.platform, item.reply_to) == (platform, person)]
 
     def wake(self) -> None:
         """Something in the outbox may be due."""
@@ -172,7 +171,10 @@ class Delivery:
                     while self._unwritten:
                         await self._unwritten[0]()
                         self._unwritten.popleft()
-                    await self._start_due(tasks)
+                    for outbox_item in await self.outbox.due(self._clock.now(), tuple(self._replies)):
+                        # What is claimed is due no more, and nothing behind it is.
+                        await self.outbox.claim(outbox_item.key)
+                        tasks.create_task(self._deliver_due(outbox_item), name=f"delivery {outbox_item.key}")
                     rest_s = await self._rest_s()
                 except StoreError as error:
                     self._log.error("the outbox cannot be used", error=str(error))
@@ -214,13 +216,12 @@ class Delivery:
         await self._write(partial(self.outbox.put, left, is_own=True))
         self.wake()
 
-    async def _is_behind(self, outbox_item: OutboxItem) -> bool:
+    async def _read(self, read: Awaitable[T], otherwise: T) -> T:
         try:
-            return await self.outbox.is_behind(outbox_item.key)
+            return await read
         except StoreError as error:
-            # A person waits: better out of order than not at all.
             self._log.error("the outbox cannot be read", error=str(error))
-            return False
+            return otherwise
 
     async def _write(self, write: Write) -> None:
         """When the store is out of order, writes later, in the same order."""
@@ -230,12 +231,6 @@ class Delivery:
             self._log.error("the outbox cannot be written, so this is written later", error=str(error))
             self._unwritten.append(write)
             self.wake()
-
-    async def _start_due(self, tasks: asyncio.TaskGroup) -> None:
-        for outbox_item in await self.outbox.due(self._clock.now(), tuple(self._replies)):
-            # What is claimed is due no more, and nothing behind it is.
-            await self.outbox.claim(outbox_item.key)
-            tasks.create_task(self._deliver_due(outbox_item), name=f"delivery {outbox_item.key}")
 
     async def _deliver_due(self, outbox_item: OutboxItem) -> None:
         assert outbox_item.answer is not None, "what is due has content"

@@ -26,7 +26,7 @@ from core.text.normalize import on_one_line
 from core.types import Address, Answer, Command, Inbound, Scope, Session
 from gateway import texts
 from gateway.access import Access, Verdict
-from gateway.commands.registry import CommandContext, Commands, may_confirm
+from gateway.commands.registry import CommandContext, Commands, is_yes
 from gateway.delivery import Delivery
 from gateway.queues import ConversationQueues, PendingEvent
 from gateway.supervisor import contained
@@ -284,14 +284,14 @@ class Router:
         return None
 
     async def _without_confirmations(self, batch: Sequence[PendingEvent]) -> list[PendingEvent]:
-        """Serves those that say yes to a question; returns the rest."""
+        """Serves those that say yes to a question; returns the rest, which ended what was asked as they came."""
         left = []
         for event in batch:
-            confirmed = await self._commands.confirmed(event.inbound) if may_confirm(event.inbound) else None
-            if confirmed is None:
-                left.append(event)
-            else:
+            may_confirm = is_yes(event.inbound, is_ok_enough=True)
+            if may_confirm and (confirmed := await self._commands.confirmed(event.inbound)) is not None:
                 await self._command(event, confirmed)
+            else:
+                left.append(event)
         return left
 
     async def _ask(self, batch: list[PendingEvent]) -> AnsweredTurn | None:

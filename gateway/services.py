@@ -153,20 +153,15 @@ def chosen(settings: Settings) -> tuple[list[MemoryProvider], Mapping[str, str]]
     limit = settings.memory.max_external
     found: list[MemoryProvider] = []
     wrong: dict[str, str] = {}
-    for name, table in settings.memory.providers.items():
-        if not table.enabled:
-            continue
+    for name in [name for name, table in settings.memory.providers.items() if table.enabled]:
+        table = settings.memory.providers[name]
         if len(found) >= limit:
-            wrong[name] = (
-                f"The memory {name} is off: memory.max_external lets {limit} be on at a time. Set enabled = false for "
-                "another one, or raise it."
-            )
+            off = f"The memory {name} is off: memory.max_external lets {limit} be on at a time."
+            wrong[name] = f"{off} Set enabled = false for another one, or raise it."
             continue
         try:
-            provider = plugins.made(name, table.model_extra or {}, variables)
+            found.append(plugins.made(name, table.model_extra or {}, variables))
+            found[-1].mode = table.mode
         except ConfigError as error:
             wrong[name] = str(error)
-        else:
-            provider.mode = table.mode
-            found.append(provider)
     return found, wrong

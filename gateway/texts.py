@@ -15,6 +15,7 @@ from typing import Any
 from core.errors import MnemeError
 from core.markup.markdown import escape
 from core.store.sync import QueueCounts
+from core.text.normalize import on_one_line
 from core.types import Account
 
 
@@ -74,7 +75,7 @@ def shortened(text: str, limit_chars: int) -> str:
 
 def person(name: str, account: Account) -> str:
     """``**Ana** (Telegram, id `42`)``."""
-    return f"**{escape(name or account.user_id)}** ({account.platform.title()}, id `{account.user_id}`)"
+    return f"**{escape(on_one_line(name) or account.user_id)}** ({account.platform.title()}, id `{account.user_id}`)"
 
 
 # Failures

@@ -12,8 +12,6 @@ from core.errors import Refused
 from core.markup.markdown import escape
 from core.store.links import Link, NamedAccount
 from core.store.mailbox import OutboxItem
-from core.store.people import Pairing
-from core.text.normalize import on_one_line
 from core.types import Address, Answer, Command
 from gateway import texts
 from gateway.commands.registry import CommandContext, announced, question, yes_button
@@ -89,8 +87,9 @@ class AccountCommands:
             return
         if asking is not None:
             account = asking.offered[0].account
-            yes = question(_yes(asking), account, asking.scope, address, key, self._now(), key)
-            await self._services.actions.add([yes])
+            yes = question(_yes(asking), account, asking.scope, address, key, self._now())
+            # Until it has arrived there, no message says yes to it, and none cancels it.
+            await self._services.actions.add([replace(yes, outbox_item=key)])
             answer = replace(answer, buttons=(yes_button(yes),))
         await self._services.outbox.put(replace(item, answer=answer, next_at=self._now()))
         self._on_wake()
@@ -100,17 +99,13 @@ async def let_in(services: Services, code: str, *, as_owner: bool = False) -> An
     """Lets in whoever was shown this code, as the owner where `as_owner`; without one, lists who waits."""
     now = services.clock.now()
     if not code:
-        names = [f"- {escape(on_one_line(one.name))} ({_of(one)})" for one in await services.people.pending(now)]
+        names = [f"- {texts.person(one.name, one.account)}" for one in await services.people.pending(now)]
         return Answer(text="\n".join(["Waiting to be let in:", *names]) if names else texts.NOBODY_WAITS)
     pairing = await services.people.approve(code, now, as_owner)
     if pairing is None:
         raise Refused(texts.WRONG_CODE)
     role = "is yours now and sees what you see" if as_owner else "may talk to me now, with a memory apart from yours"
-    return Answer(text=f"{escape(on_one_line(pairing.name))} ({_of(pairing)}) {role}.")
-
-
-def _of(pairing: Pairing) -> str:
-    return f"{pairing.account.platform}, id {pairing.account.user_id}"
+    return Answer(text=f"{texts.person(pairing.name, pairing.account)} {role}.")
 
 
 def _whoami(context: CommandContext) -> Answer:

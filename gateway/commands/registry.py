@@ -145,17 +145,10 @@ def _specs() -> Mapping[str, CommandSpec]:
 
 
 def question(
-    command: Command,
-    account: Account,
-    scope: Scope,
-    address: Address,
-    origin: str,
-    now: datetime,
-    outbox_item: str | None = None,
+    command: Command, account: Account, scope: Scope, address: Address, origin: str, now: datetime
 ) -> ButtonAction:
     """Lets `command`, once this is stored, wait for a yes of the account at `address`, given by message or with the
-    button. Where an outbox item carries the question there: until that has arrived, no message says yes to it, and
-    none cancels it."""
+    button."""
     return ButtonAction(
         id=secrets.token_urlsafe(12),
         scope=scope,
@@ -164,17 +157,11 @@ def question(
         expires_at=now + LIFETIME,
         address=address,
         origin=origin,
-        outbox_item=outbox_item,
     )
 
 
 def yes_button(asked: ButtonAction) -> Button:
     return Button(label="Yes", command=YES, id=asked.id)
-
-
-def may_confirm(inbound: Inbound) -> bool:
-    """Whether an event may be the answer to a question; all others end what was asked, as they are accepted."""
-    return inbound.kind == "action" or is_yes(inbound, is_ok_enough=True)
 
 
 def is_yes(inbound: Inbound, *, is_ok_enough: bool = False) -> bool:

@@ -61,9 +61,9 @@ async def test_a_stranger_gets_a_code_and_nothing_of_his_is_kept(home: Path) -> 
         assert b"secret plan" not in raw
         assert "Only my owner" in (await harness.say(f"/approve {code}", "7")).text
         listed = (await harness.say("/approve")).text
-        assert "Person 666 (telegram, id 666)" in listed
+        assert "**Person 666** (Telegram, id `666`)" in listed
         approved = await harness.say(f"/approve {code.lower()}")
-        assert "Person 666 (telegram, id 666) may talk to me now" in approved.text
+        assert "**Person 666** (Telegram, id `666`) may talk to me now" in approved.text
         assert (await harness.say("hello", "666")).text == "ok"
         stored = await harness.services.database.read(
             lambda connection: "".join(str(tuple(row)) for row in connection.execute("SELECT text FROM messages"))

@@ -154,7 +154,7 @@ def test_nothing_that_others_wrote_drives_the_terminal(mneme: Mneme) -> None:
     shown = mneme("recall", f"in:{number}")
     assert f"{TAMED}: first [2J line {'long ' * 100}end\n" in shown
     assert TAMED in mneme("recall", "line")
-    assert mneme("approve").endswith(f"{TAMED} (telegram, id 5)\n")
+    assert mneme("approve").endswith(f"{TAMED} (Telegram, id 5)\n")
     mneme("cron", "add", "tomorrow", "at", "9", "call", EVIL)
     for command in (("cron",), ("recall",), ("recall", f"in:{number}")):
         out = mneme(*command)
