@@ -40,7 +40,7 @@ from core.store.sync import PLATFORM as MEMORY
 from core.store.sync import SyncQueue
 from core.tools.reminder import reminder
 from core.tools.session_search import session_search
-from gateway import maintenance, texts
+from gateway import texts
 from gateway.access import Access
 from gateway.commands.accounts import AccountCommands
 from gateway.commands.facts import FactCommands
@@ -56,7 +56,7 @@ from gateway.owner_notices import OwnerNotices
 from gateway.router import Router
 from gateway.scheduler import Scheduler
 from gateway.services import LOCK, Services, chosen, client
-from gateway.supervisor import Supervisor
+from gateway.supervisor import Supervisor, tend, watch_store
 
 DRAIN_S = 5.0
 """How long after a stop signal, or after the last answer since, the others have to be finished."""
@@ -126,10 +126,10 @@ class _Process:
                 tasks.create_task(work)
                 for work in (
                     self._delivery.run(),
-                    maintenance.watch(database.data_version, self._changed, self._on_change),
-                    maintenance.tend((self._services.recall.tend, forgetting.tend)),
+                    watch_store(database.data_version, self._changed, self._on_change),
+                    tend((self._services.recall.tend, forgetting.tend)),
                     self._memory.start(),
-                    maintenance.tend((self._memory.tend,)),
+                    tend((self._memory.tend,)),
                     self._supervisor.watch(self._services.note_platforms, notices.tell_of_outage),
                 )
             ]

@@ -1,4 +1,5 @@
-"""Keeps each platform connected: opens it, listens, and begins again, more and more slowly, when it falls over.
+"""What goes on beside the messages as long as the process lives: each platform is kept connected, opened, listened to,
+begun again more and more slowly when it falls over; state.db is maintained.
 
 A platform that refuses its token is given up with a sentence; the others go on. What an adapter or its library raises
 by mistake ends here, or leaves as an error of ours.
@@ -7,8 +8,8 @@ by mistake ends here, or leaves as an error of ours.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 import structlog
@@ -22,6 +23,9 @@ LOOK_EVERY_S = 1.0
 DEAD_AFTER_S = 300.0
 SHORTEST_REST_S = 1.0
 LONGEST_REST_S = 60.0
+STORE_LOOK_EVERY_S = 0.5  # the command line promises that a running gateway notices changes within a second
+TEND_EVERY_S = 5.0
+STEP_REST_S = 0.05
 MISTAKES = 4
 """How often one delivery may fail by a mistake in the code that does it: a mistake repeats itself, and what is
 delivered after it at the same address has to wait."""
@@ -136,7 +140,7 @@ class Supervisor:
             rest_s = min(rest_s * 2, LONGEST_REST_S)
 
 
-@contextmanager
+@contextlib.contextmanager
 def contained(attempts: int = 0) -> Iterator[None]:
     """What an adapter's reply raises by mistake leaves as a DeliveryError, permanent after MISTAKES `attempts`."""
     try:
@@ -146,3 +150,39 @@ def contained(attempts: int = 0) -> Iterator[None]:
     except Exception as error:
         structlog.get_logger("supervisor").exception("an adapter made a mistake")
         raise DeliveryError(f"{type(error).__name__}: {error}", is_permanent=attempts + 1 >= MISTAKES) from error
+
+
+async def watch_store(
+    data_version: Callable[[], Awaitable[int]], changed: asyncio.Event, on_change: Callable[[], Awaitable[None]]
+) -> None:
+    """Until cancelled: awaits `on_change` when `data_version` tells of a write of another process, or this one has set
+    `changed`. One that failed is repeated."""
+    known: int | None = None
+    while True:
+        try:
+            version = await data_version()
+            if known not in (None, version):
+                changed.set()
+            known = version
+            if changed.is_set():
+                changed.clear()
+                await on_change()
+        except StoreError as error:
+            structlog.get_logger("maintenance").error("state.db cannot be read", error=str(error))
+            await asyncio.sleep(STORE_LOOK_EVERY_S)
+            changed.set()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(STORE_LOOK_EVERY_S):
+                await changed.wait()
+
+
+async def tend(chores: Sequence[Callable[[], Awaitable[bool]]]) -> None:
+    """Until cancelled: each of the chores does one small step a call and says whether there is more, so that no message
+    waits for the indexes."""
+    while True:
+        try:
+            has_more = any([await chore() for chore in chores])
+        except StoreError as error:
+            structlog.get_logger("maintenance").error("the indexes cannot be tended", error=str(error))
+            has_more = False
+        await asyncio.sleep(STEP_REST_S if has_more else TEND_EVERY_S)

@@ -52,7 +52,7 @@ class RecallCommands:
         if results.has_more and len(text) <= CARRIED_CHARS:
             arguments = " ".join([*(f"--{switch}" for switch in switches), next_page(text)])
             buttons.append(_look("More", arguments))
-        text = to_markdown(results, self._zone, is_wide=context.is_wide)
+        text = to_markdown(results, self._zone, is_wide=context.inbound.address.platform == "terminal")
         return Answer(text=text, buttons=tuple(buttons))
 
 

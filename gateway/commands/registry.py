@@ -83,11 +83,6 @@ class CommandContext:
         return not self.inbound.is_direct and not self.inbound.is_interaction
 
     @property
-    def is_wide(self) -> bool:
-        """Whether the platform has room for a table."""
-        return self.inbound.address.platform == "terminal"
-
-    @property
     def is_member(self) -> bool:
         """Whether somebody speaks in a room who is not the owner: what is kept there is not theirs to decide."""
         return self.scope.is_room and not self.is_owner

@@ -12,7 +12,7 @@ import pytest
 from core.errors import StoreError
 from core.search.recall import Recall
 from core.store.sqlite.database import Database
-from gateway.maintenance import tend, watch
+from gateway.supervisor import tend, watch_store
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.scheduler_harness import Watch
 
@@ -73,7 +73,7 @@ def write_beside(database: Database) -> None:
 
 async def test_what_another_process_wrote_is_noticed_within_a_second(database: Database) -> None:
     witness, changed = Witness(), asyncio.Event()
-    async with at_work(watch(database.data_version, changed, witness)):
+    async with at_work(watch_store(database.data_version, changed, witness)):
         changed.set()
         await witness.was_called(1)
         write_beside(database)
@@ -85,14 +85,14 @@ async def test_what_another_process_wrote_is_noticed_within_a_second(database: D
 
 async def test_a_change_that_was_not_heard_is_told_again(database: Database) -> None:
     witness, changed = Witness(StoreError("locked"), StoreError("locked")), asyncio.Event()
-    async with at_work(watch(database.data_version, changed, witness)):
+    async with at_work(watch_store(database.data_version, changed, witness)):
         changed.set()
         await witness.was_called(3)
 
 
 async def test_a_store_that_cannot_be_read_ends_nothing_and_hides_nothing(database: Database) -> None:
     witness = Witness()
-    async with at_work(watch(Moody(database, 1).data_version, asyncio.Event(), witness)):
+    async with at_work(watch_store(Moody(database, 1).data_version, asyncio.Event(), witness)):
         write_beside(database)
         await witness.was_called(1)
 
