@@ -27,7 +27,7 @@ from core.agent.tool_runner import ToolRunner
 from core.agent.turn import Agent
 from core.errors import ConfigError
 from core.facts.evidence import EvidenceSearch
-from core.facts.extraction import Extraction, FactReader
+from core.facts.extraction import FactReader
 from core.facts.provider import FactRanking, FactsProvider, KnownFacts
 from core.memory.manager import MemoryManager, hooks_of
 from core.memory.provider import MemoryProvider
@@ -263,8 +263,7 @@ def _memory(
                 "working": options.working_half_life_days,
             }
         )
-        extraction = Extraction(helper, settings.model.helper, zone)
-        reader = FactReader(extraction, services.facts, review, services.clock)
+        reader = FactReader(services.facts, review, services.clock, zone, helper, settings.model.helper)
         known = KnownFacts(services.facts, blend, zone)
         builtins.append(FactsProvider(services.facts, known, reader, evidence, review))
     found, wrong = chosen(settings)

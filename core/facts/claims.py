@@ -258,31 +258,27 @@ def _read(clause: str, now: datetime, zone: ZoneInfo) -> Iterator[Claim]:
 
 
 def _claim(pattern: _Pattern, match: re.Match[str], clause: str, now: datetime, zone: ZoneInfo) -> Claim | None:
-    groups = match.groupdict()
-    value = sign("tail").sub("", (groups.get("value") or "").strip(" ,"))
+    groups = match.groupdict("")
+    value = sign("tail").sub("", groups.get("value", "").strip(" ,"))
     since, grain = since_of(groups.get("when"), now, zone)
     key = _value(pattern, value, clause)
-    who = (groups.get("who") or "").lower()
+    who = groups.get("who", "").lower()
     if key is None or (since is not None and since > now) or who in (*_words("nobody"), *WEEKDAYS, *MONTHS):
         return None
-    what = pattern.what.format(what=_english((groups.get("what") or "").lower(), "kin" if pattern.is_kin else "things"))
+    what = pattern.what.format(what=_english(groups.get("what", "").lower(), "kin" if pattern.is_kin else "things"))
     if pattern.is_kin:
         return _kin_claim(_sentence(clause), what, value)
-    attribute = attribute_of(_subject(groups.get("who")), what, key if pattern.stance else "") if what else None
+    attribute = attribute_of(_subject(groups.get("who", "")), what, key if pattern.stance else "") if what else None
+    names = [*names_in(clause), *([value] if pattern.shape in ("place", "name", "title") else [])]
     return Claim(
         content=_sentence(clause),
         kind=pattern.kind,
         attribute=attribute,
         value=pattern.stance or (key if attribute else ""),
-        entities=_names(pattern, clause, value),
+        entities=tuple({entity_key(name): name for name in names}.values()),
         valid_from=since,
         grain=grain,
     )
-
-
-def _names(pattern: _Pattern, clause: str, value: str) -> tuple[str, ...]:
-    names = [*names_in(clause), *([value] if pattern.shape in ("place", "name", "title") else [])]
-    return tuple({entity_key(name): name for name in names}.values())
 
 
 def _kin_claim(content: str, what: str, value: str) -> Claim:
@@ -291,13 +287,13 @@ def _kin_claim(content: str, what: str, value: str) -> Claim:
     return Claim(content=content, kind="identity", attribute=attribute, value=key, entities=(value,))
 
 
-def _subject(who: str | None) -> str:
+def _subject(who: str) -> str:
     """``me``, the key of a name, or ``my sister``."""
-    words = (who or "").split()
+    words = who.split()
     if not words or who in ("my", "My"):
         return ME
     if words[0].lower() not in ("my", "our"):
-        return entity_key(who or "")
+        return entity_key(who)
     named = [word for word in words[1:] if word[:1].isupper()]
     return entity_key(" ".join(named or ("my", *words[1:])))
 

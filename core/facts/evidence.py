@@ -124,7 +124,7 @@ class Evidence:
     def __init__(self, rows: Sequence[Message]) -> None:
         self._rows = rows
         self._own = [index for index, row in enumerate(rows) if typed(row)][-LOOKED_AT:]
-        self._ready: dict[str, _Text] = {}
+        self._read = cache(_Text)
 
     def support(
         self, content: str, names: Sequence[str] = (), *, is_own_affair: bool = False, row: Message | None = None
@@ -166,24 +166,16 @@ class Evidence:
         figures = {one for one in figures if not _is_worked_out(one, said, self._rows[index], heard.own)}
         if not names and not figures:
             return True
-        before = [said.held_by(text) for text in self._said_before(index)]
+        sender = self._rows[index].sender
+        earlier = [one for one in self._own if one < index and self._rows[one].sender == sender]
+        before = [said.held_by(self._text(one)) for one in earlier[-EARLIER:]]
         if not figures <= set().union(*before[-2:]):
             return False
         names_others = names and any(not said.text.has_name(name) for name in names_in(heard.text))
         return not names_others and names <= set().union(*before)
 
-    def _said_before(self, index: int) -> list[_Text]:
-        sender = self._rows[index].sender
-        earlier = [one for one in self._own if one < index and self._rows[one].sender == sender]
-        return [self._text(one) for one in earlier[-EARLIER:]]
-
     def _text(self, index: int) -> _Text:
         return self._read(own_words(self._rows[index].text))
-
-    def _read(self, text: str) -> _Text:
-        if text not in self._ready:
-            self._ready[text] = _Text(text)
-        return self._ready[text]
 
     def _question_before(self, index: int) -> str:
         """What the assistant asked just before a message; empty where it asked nothing."""

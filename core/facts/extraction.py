@@ -128,20 +128,79 @@ class Candidate:
 _UNREADABLE = (400, 413, 422)
 """HTTP statuses that refuse the messages themselves, also the next time: the rules read them."""
 _OBJECT = re.compile(r"\{[^{}]*\}")
+PATIENCE = timedelta(minutes=2)
+"""How long a model that was out of reach is left alone."""
 
 
-class Extraction:
-    """By `model`, under its `name`; without one by the rules. `zone`: an IANA name."""
+class FactReader:
+    """Reads by `model`, under its `name`; without one by the rules. What nobody has typed as the model tells it waits
+    in `review`. `zone`: an IANA name."""
 
-    def __init__(self, model: Model | None, name: str, zone: str) -> None:
+    def __init__(
+        self, facts: Facts, review: Review, clock: Clock, zone: str, model: Model | None = None, name: str = ""
+    ) -> None:
+        self._store = facts
+        self._review = review
+        self._clock = clock
+        self._zone = ZoneInfo(zone)
         self._model = model
         self._name = name
-        self._zone = ZoneInfo(zone)
-        self.is_by_rules = model is None
-        self._log = structlog.get_logger("extraction")
+        self._asks_at = clock.now()
+        self._locks: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
+        self._log = structlog.get_logger("facts")
+
+    async def hear(self, session: Session, messages: Sequence[Message]) -> None:
+        """By rules: reads at once where they find something in these messages; the rest waits for `catch_up`. A model,
+        whose every call costs, reads several messages together."""
+        if self._model is None and await self.candidates(messages):
+            await self.read(session)
+
+    async def catch_up(self) -> None:
+        """All that is due. While the model is out of reach it is asked now and then."""
+        if self._clock.now() < self._asks_at:
+            return
+        for session in await self._store.due():
+            if not await self.read(session):
+                self._asks_at = self._clock.now() + PATIENCE
+                return
+
+    async def read(self, session: Session) -> bool:
+        """All of a session that was not read yet; False where the model cannot be asked now, and it stays unread."""
+        if not session.is_remembered:
+            return True
+        async with self._locks.setdefault(session.id, asyncio.Lock()):
+            epoch, rows = await self._store.unread(session)
+            while rows:
+                try:
+                    found = await self.candidates(rows)
+                except ModelError as error:
+                    self._log.info("no facts were read", why=str(error))
+                    return False
+                rows = await self._store.keep(rows, await self._certain(session, found, epoch))
+        return True
+
+    async def _certain(
+        self, session: Session, found: Sequence[Candidate], epoch: ErasureEpoch | None
+    ) -> list[tuple[Fact, str]]:
+        """Those to keep, with what was heard; what waits for a yes is put aside."""
+        facts = []
+        for one in found:
+            if (reason := suspicion(one.claim.content)) is not None:
+                self._log.info("a fact was not kept", reason=reason, message=one.source.id)
+            elif not one.doubt:
+                fact = fact_of(one.claim, one.origin, session.scope, session.address.platform, one.source)
+                facts.append((fact, one.source.text))
+            # In a room the owner would be asked about what others say.
+            elif one.source.sender is not None and not session.scope.is_room:
+                account = Account(platform=session.address.platform, user_id=one.source.sender.id)
+                author = Author(account=account, message_id=one.source.id, epoch=epoch)
+                with contextlib.suppress(Refused):
+                    operations = [Operation(action="add", content=one.claim.content)]
+                    await self._review.put_aside(session.scope, FACT, operations, author, one.doubt)
+        return facts
 
     async def candidates(self, messages: Sequence[Message]) -> list[Candidate]:
-        """Raises ModelError where the model cannot be asked now."""
+        """What messages state. Raises ModelError where the model cannot be asked now."""
         said = [row for row in messages if typed(row)]
         if self._model is None:
             return self._by_rules(said)
@@ -220,74 +279,3 @@ def _read(answer: str) -> tuple[list[_Item], bool]:
             found.append(_Item.model_validate_json(text))
     shape = "".join(_OBJECT.sub("#", answer[begin : end + 1]).split())
     return found, shape == f"[{','.join('#' * len(found))}]"
-
-
-PATIENCE = timedelta(minutes=2)
-"""How long a model that was out of reach is left alone."""
-
-
-class FactReader:
-    """What nobody has typed as the model tells it waits in `review`."""
-
-    def __init__(self, extraction: Extraction, facts: Facts, review: Review, clock: Clock) -> None:
-        self.is_by_rules = extraction.is_by_rules
-        self._extraction = extraction
-        self._store = facts
-        self._review = review
-        self._clock = clock
-        self._asks_at = clock.now()
-        self._locks: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
-        self._log = structlog.get_logger("facts")
-
-    async def hear(self, session: Session, messages: Sequence[Message]) -> None:
-        """By rules: reads at once where they find something in these messages; the rest waits for `catch_up`."""
-        if await self._extraction.candidates(messages):
-            await self.read(session)
-
-    async def catch_up(self) -> None:
-        """All that is due. While the model is out of reach it is asked now and then."""
-        if self._clock.now() < self._asks_at:
-            return
-        for session in await self._store.due():
-            if not await self.read(session):
-                self._asks_at = self._clock.now() + PATIENCE
-                return
-
-    async def read(self, session: Session) -> bool:
-        """All of a session that was not read yet; False where the model cannot be asked now, and it stays unread."""
-        if not session.is_remembered:
-            return True
-        async with self._locks.setdefault(session.id, asyncio.Lock()):
-            epoch, rows = await self._store.unread(session)
-            while rows:
-                try:
-                    facts = await self._facts(session, rows, epoch)
-                except ModelError as error:
-                    self._log.info("no facts were read", why=str(error))
-                    return False
-                rows = await self._store.keep(rows, facts)
-        return True
-
-    async def _facts(
-        self, session: Session, rows: Sequence[Message], epoch: ErasureEpoch | None
-    ) -> list[tuple[Fact, str]]:
-        facts = []
-        for one in await self._extraction.candidates(rows):
-            if (reason := suspicion(one.claim.content)) is not None:
-                self._log.info("a fact was not kept", reason=reason, message=one.source.id)
-            elif one.doubt:
-                await self._put_aside(session, one, epoch)
-            else:
-                fact = fact_of(one.claim, one.origin, session.scope, session.address.platform, one.source)
-                facts.append((fact, one.source.text))
-        return facts
-
-    async def _put_aside(self, session: Session, one: Candidate, epoch: ErasureEpoch | None) -> None:
-        # In a room the owner would be asked about what others say.
-        if session.scope.is_room or one.source.sender is None:
-            return
-        account = Account(platform=session.address.platform, user_id=one.source.sender.id)
-        author = Author(account=account, message_id=one.source.id, epoch=epoch)
-        with contextlib.suppress(Refused):
-            operations = [Operation(action="add", content=one.claim.content)]
-            await self._review.put_aside(session.scope, FACT, operations, author, one.doubt)

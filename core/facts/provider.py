@@ -185,13 +185,11 @@ class FactsProvider(MemoryProvider):
         self._review = review
 
     async def prefetch(self, text: str, context: ToolContext) -> Sequence[str]:
-        found = await self._knowledge.search(_question(text, context), LINES)
+        found = await self._knowledge.search(Question(text, context.scopes, context.now, context.account), LINES)
         return [f"{_token(fact)} {self._knowledge.line_of(fact)}" for fact in found if not _is_in_sight(fact, context)]
 
     async def sync_turn(self, session: Session, messages: Sequence[Message], key: str) -> None:
-        # A model, whose every call costs, reads several messages together.
-        if self._reader.is_by_rules:
-            await self._reader.hear(session, messages)
+        await self._reader.hear(session, messages)
 
     async def on_session_end(self, session: Session, messages: Sequence[Message]) -> None:
         await self._reader.read(session)
@@ -215,7 +213,8 @@ class FactsProvider(MemoryProvider):
             case "search":
                 if not asked.query.strip():
                     raise ToolError("query: say what to look for.")
-                result = self._listed(await self._knowledge.search(_question(asked.query, context), asked.limit))
+                question = Question(asked.query, context.scopes, context.now, context.account)
+                result = self._listed(await self._knowledge.search(question, asked.limit))
             case "contradict":
                 groups = await self._facts.conflicts(context.scopes, asked.limit)
                 result = {"groups": [list(map(self._shown, group)) for group in groups]}
@@ -284,10 +283,6 @@ class FactsProvider(MemoryProvider):
         author = Author(account=context.account, message_id=context.message_id, epoch=context.epoch)
         operations = [Operation(action="add", content=content)]
         return await self._review.put_aside(context.scope, FACT, operations, author, reason)
-
-
-def _question(text: str, context: ToolContext) -> Question:
-    return Question(text, context.scopes, context.now, context.account)
 
 
 def _token(fact: Fact) -> str:

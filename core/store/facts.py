@@ -121,12 +121,17 @@ _PLAIN = (
     "content", "kind", "attribute", "value", "trust", "said", "grain", "closed_by", "message_id", "origin", "is_pinned",
 )  # fmt: skip
 _MOMENTS = ("last_at", "valid_from", "valid_to", "closed_at")
+_KEPT = (*_PLAIN, *_MOMENTS)
+"""What may change, and so stands in the history."""
 
 _VISIBLE = f"SELECT {_COLUMNS} FROM facts WHERE {visible('facts.scope_id')}"
 _PAGE = f"""
 {_VISIBLE} ORDER BY is_pinned DESC, closed_at IS NOT NULL, last_at DESC, id DESC LIMIT :limit OFFSET :offset
 """
-_HISTORY = f"SELECT * FROM fact_changes WHERE {visible('scope_id')} AND fact_id = :id ORDER BY id"
+_HISTORY = f"""
+SELECT *, json_extract(before, '$.content') AS content_before, json_extract(after, '$.content') AS content_after
+FROM fact_changes WHERE {visible("scope_id")} AND fact_id = :id ORDER BY id
+"""
 
 _INSERT = """
 INSERT INTO facts (scope_id, content, folded, kind, attribute, value, trust, said, valid_from, valid_to, grain,
@@ -137,7 +142,7 @@ RETURNING id
 """
 
 _UPDATE = f"""
-UPDATE facts SET {", ".join(f"{name} = :{name}" for name in (*_PLAIN, *_MOMENTS, "folded"))} WHERE id = :id
+UPDATE facts SET {", ".join(f"{name} = :{name}" for name in (*_KEPT, "folded"))} WHERE id = :id
 """
 
 _LOG = """
@@ -285,8 +290,7 @@ class Facts:
 
     async def page(self, scopes: Scopes, offset: int = 0, limit: int = 20) -> list[Fact]:
         """All facts of these scopes: pinned, then open, then closed, each the latest first."""
-        found = await self._select(_PAGE, scopes, max(0, limit), offset=rows.bounded(max(0, offset)))
-        return [_fact_of(row) for row in found]
+        return await self._select_facts(_PAGE, scopes, max(0, limit), offset=rows.bounded(max(0, offset)))
 
     async def candidates(
         self, terms: Sequence[str], keys: Sequence[str], scopes: Scopes, limit: int = CANDIDATES
@@ -308,8 +312,7 @@ class Facts:
     async def of_entities(self, keys: Sequence[str], scopes: Scopes, limit: int = 10) -> list[Fact]:
         """The facts about all of these names together: open ones first, then the latest."""
         names = {key for key in keys if key}
-        found = await self._select(_TOGETHER, scopes, limit, names=list_value(names), count=len(names))
-        return [_fact_of(row) for row in found]
+        return await self._select_facts(_TOGETHER, scopes, limit, names=list_value(names), count=len(names))
 
     async def related(self, keys: Sequence[str], scopes: Scopes, limit: int = 10) -> list[tuple[str, int]]:
         """The names that stand in facts together with these, as (name as written, in how many), most first."""
@@ -318,8 +321,11 @@ class Facts:
 
     async def conflicts(self, scopes: Scopes, limit: int = 50) -> list[list[Fact]]:
         """Open facts of one attribute that say different things, each group the latest first."""
-        found = await self._select(_CONFLICTS, scopes, limit)
-        return [list(map(_fact_of, group)) for _, group in groupby(found, lambda row: row["attribute"])]
+        found = await self._select_facts(_CONFLICTS, scopes, limit)
+        return [list(group) for _, group in groupby(found, lambda fact: fact.attribute)]
+
+    async def _select_facts(self, statement: str, scopes: Scopes, limit: int, **values: object) -> list[Fact]:
+        return [_fact_of(row) for row in await self._select(statement, scopes, limit, **values)]
 
     async def _select(self, statement: str, scopes: Scopes, limit: int = -1, **values: object) -> list[Row]:
         bound = {"scopes": scope_parameter(scopes), "limit": rows.bounded(limit), **values}
@@ -327,8 +333,16 @@ class Facts:
 
     async def history(self, fact_id: int, scopes: Scopes) -> list[FactChange]:
         """The changes of a fact, oldest first."""
-        found = await self._select(_HISTORY, scopes, id=fact_id)
-        return [_change_of(row) for row in found]
+        return [
+            FactChange(
+                **rows.columns(row, "action", "reason", "message_id"),
+                before=row["content_before"],
+                after=row["content_after"],
+                at=rows.moment(row["at"]),
+                account=rows.account_of(row["account"]),
+            )
+            for row in await self._select(_HISTORY, scopes, id=fact_id)
+        ]
 
     async def feedback(self, fact_id: int, scopes: Scopes, is_right: bool, by: Author = _NOBODY) -> Fact | None:
         """Raises or lowers the trust in a fact; None: there is none in these scopes."""
@@ -380,7 +394,11 @@ class Facts:
                 connection.execute("DELETE FROM facts WHERE id = :id", values)
                 return replace(fact, id=0)
             before, after = json.loads(row["before"]), json.loads(row["after"])
-            self._update(connection, fact, _taken_back(fact, before, after), "undo", by)
+            # The fact as it was, where the change has touched it.
+            touched = {name: before[name] for name in _KEPT if before[name] != after[name]}
+            touched |= {name: rows.maybe_moment(touched[name]) for name in _MOMENTS if name in touched}
+            was = replace(fact, **touched)
+            self._update(connection, fact, replace(was, entities=names_in(was.content)), "undo", by)
             return _find(connection, fact_id, scopes)
 
         return await write_text(self._database, work)
@@ -496,9 +514,10 @@ class Facts:
         self, connection: Connection, old: Fact | None, new: Fact, action: str, by: Author, reason: str = ""
     ) -> None:
         values = _values(connection, new)
-        before = None if old is None else rows.dump(_state(_values(connection, old)))
+        before = None if old is None else rows.dump(rows.columns(_values(connection, old), *_KEPT))
+        after = rows.dump(rows.columns(values, *_KEPT))
         at = new.said_at if old is None else self._clock.now()
-        log = {"action": action, "before": before, "after": rows.dump(_state(values)), "reason": reason, "at": at}
+        log = {"action": action, "before": before, "after": after, "reason": reason, "at": at}
         connection.execute(_LOG, values | by.source | log)
 
 
@@ -514,32 +533,9 @@ def _values(connection: Connection, fact: Fact) -> dict[str, Any]:
     }
 
 
-def _state(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: values[name] for name in (*_PLAIN, *_MOMENTS)}
-
-
-def _taken_back(fact: Fact, before: Mapping[str, Any], after: Mapping[str, Any]) -> Fact:
-    """The fact as it was, where the change has touched it."""
-    touched = {name: before[name] for name in (*_PLAIN, *_MOMENTS) if before[name] != after[name]}
-    touched |= {name: rows.maybe_moment(touched[name]) for name in _MOMENTS if name in touched}
-    was = replace(fact, **touched)
-    return replace(was, entities=names_in(was.content))
-
-
 def _find(connection: Connection, fact_id: int, scopes: Scopes) -> Fact | None:
     values = {"id": rows.bounded(fact_id), "scopes": scope_parameter(scopes)}
     return next(iter(_facts(connection, f"{_VISIBLE} AND id = :id", values)), None)
-
-
-def _change_of(row: Row) -> FactChange:
-    before, after = (row[name] and json.loads(row[name])["content"] for name in ("before", "after"))
-    return FactChange(
-        **rows.columns(row, "action", "reason", "message_id"),
-        before=before,
-        after=after,
-        at=rows.moment(row["at"]),
-        account=rows.account_of(row["account"]),
-    )
 
 
 def _is_source_gone(connection: Connection, fact: Fact, heard: str | None) -> bool:

@@ -43,17 +43,20 @@ class FactCommands:
     async def run(self, command: Command, context: CommandContext) -> Answer:
         if command.name == "facts":
             return await self._list(command.arguments.strip(), context)
-        source = await self._pointed_at(command, context)
-        text = command.arguments
+        inbound, text, source = context.inbound, command.arguments, None
+        if inbound.reply_to is not None and inbound.kind == "message" and (inbound.is_interaction or not text):
+            # The message whose menu was used, or that is answered with /remember alone.
+            scopes = frozenset((context.scope,))
+            source = await find_original(self._services.database, inbound.address, inbound.reply_to, scopes)
         if source is not None and not text:
-            text = _words(source, context.inbound.sender)
+            text = _words(source, inbound.sender)
         said = Message(
             role="user",
             text=text,
             session_id=context.session.id,
             created_at=source.created_at if source else self._services.clock.now(),
             id=source.id if source else 0,
-            sender=context.inbound.sender,
+            sender=inbound.sender,
         )
         facts = await self._dictation.take(said, context.scope, context.account.platform, context.epoch)
         return self._told("I will remember:", *facts)
@@ -61,14 +64,6 @@ class FactCommands:
     def _told(self, head: str, *facts: Fact) -> Answer:
         lines = "\n".join(map(self._line, facts))
         return Answer(text=f"{head}\n\n{lines}", buttons=tuple(_button("Why", fact) for fact in facts))
-
-    async def _pointed_at(self, command: Command, context: CommandContext) -> Message | None:
-        """The message whose menu was used, or that is answered with /remember alone."""
-        inbound = context.inbound
-        if inbound.reply_to is None or inbound.kind != "message" or (command.arguments and not inbound.is_interaction):
-            return None
-        scopes = frozenset((context.scope,))
-        return await find_original(self._services.database, inbound.address, inbound.reply_to, scopes)
 
     async def answer(self, action: str, text: str, context: CommandContext) -> Answer | None:
         """The answer of /memory about facts; None where it is about something else."""
@@ -98,7 +93,12 @@ class FactCommands:
             case "why":
                 return await self._why(fact, context)
             case "undo":
-                return await self._undo(fact, context)
+                undone = await self._facts.undo(fact.id, context.scopes, context.author)
+                if undone is None:
+                    raise Refused("There is nothing to take back.")
+                if not undone.id:
+                    return Answer(text=f"Taken back: I no longer know “{escape(undone.content)}”.")
+                return self._told("Taken back. It is again:", undone)
             case "forget":
                 return await self._forget(fact, context)
             case "correct":
@@ -117,9 +117,8 @@ class FactCommands:
         found = await self.find(text, context, PAGE)
         if not found:
             return Answer(text=f"I know nothing about “{escape(text)}” here. `/memory facts` lists what I know.")
-        return Answer(
-            text="\n".join(map(self._line, found)), buttons=tuple(_button(f"f{fact.id}", fact) for fact in found)
-        )
+        buttons = tuple(_button(f"f{fact.id}", fact) for fact in found)
+        return Answer(text="\n".join(map(self._line, found)), buttons=buttons)
 
     async def find(self, text: str, context: CommandContext, limit: int) -> Sequence[Fact]:
         if not text:
@@ -138,12 +137,13 @@ class FactCommands:
             lines += ["", f"_{texts.table('FACT_TITLES')[title]}_", ""]
             lines += map(self._line, facts)
         buttons = [_button(f"f{fact.id}", fact) for fact in shown]
-        if number > 1:
-            buttons.append(button("Back", "memory", f"facts {number - 1}"))
+        buttons += [button("Back", "memory", f"facts {number - 1}")] if number > 1 else []
         if has_more:
             buttons.append(button("More", "memory", f"facts {number + 1}"))
-            more = f"There is more: `/memory facts {number + 1}`, or `/memory facts Ana` for what has that word."
-            lines += ["", more]
+            lines += [
+                "",
+                f"There is more: `/memory facts {number + 1}`, or `/memory facts Ana` for what has that word.",
+            ]
         lines += ["", f"Ask about one by its name: `/memory why f{shown[0].id}`; also forget, pin, correct."]
         return Answer(text="\n".join(lines), buttons=tuple(buttons))
 
@@ -202,14 +202,6 @@ class FactCommands:
         if fact is not None:
             await self._facts.forget([fact.id], context.scopes)
         return Answer(text=done, has_erased=True)
-
-    async def _undo(self, fact: Fact, context: CommandContext) -> Answer:
-        undone = await self._facts.undo(fact.id, context.scopes, context.author)
-        if undone is None:
-            raise Refused("There is nothing to take back.")
-        if not undone.id:
-            return Answer(text=f"Taken back: I no longer know “{escape(undone.content)}”.")
-        return self._told("Taken back. It is again:", undone)
 
     def _line(self, fact: Fact) -> str:
         return f"- **f{fact.id}**{' 📌' if fact.is_pinned else ''} {escape(self.known.line_of(fact))}"

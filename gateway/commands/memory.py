@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeVar
 
 from core.errors import Refused
@@ -27,33 +27,22 @@ _CHANGING = ("add", "replace", "remove", "undo", "approve", "reject")
 _REPLACEMENT = re.compile(r"""\s*(?:["“„](?P<quoted>[^"”“]+)["”“]\s*(?:=>)?|(?P<plain>.*?)=>)(?P<new>.*)""", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EditRequest:
-    """A change of a note. `target`: memory, user, or empty for the one that has the old text."""
-
-    operation: Operation
-    target: str = ""
-    is_insisting: bool = False
-
-    @classmethod
-    def parse(cls, action: str, text: str) -> EditRequest:
-        """Reads what follows /memory add, replace or remove. Raises Refused."""
-        target, rest = _target(text)
-        rest, is_insisting = insisting(rest)
-        if is_insisting and not target:
-            target, rest = _target(rest)
-        match action:
-            case "add":
-                operation, target = Operation(action="add", content=rest), target or "memory"
-            case "remove":
-                operation = Operation(action="remove", old_text=rest)
-            case _:
-                found = _REPLACEMENT.fullmatch(rest)
-                if found is None:
-                    raise Refused(texts.REPLACE_USAGE)
-                old, new = (found["quoted"] or found["plain"]).strip(), found["new"].strip()
-                operation = Operation(action="replace", content=new, old_text=old)
-        return cls(operation=operation, target=target, is_insisting=is_insisting)
+def edit_of(action: str, text: str) -> tuple[Operation, str, bool]:
+    """What follows /memory add, replace or remove: the change, its target (memory, user, or empty for the one that has
+    the old text), and whether the person insists. Raises Refused."""
+    target, rest = _target(text)
+    rest, is_insisting = insisting(rest)
+    if is_insisting and not target:
+        target, rest = _target(rest)
+    if action == "add":
+        return Operation(action="add", content=rest), target or "memory", is_insisting
+    if action == "remove":
+        return Operation(action="remove", old_text=rest), target, is_insisting
+    found = _REPLACEMENT.fullmatch(rest)
+    if found is None:
+        raise Refused(texts.REPLACE_USAGE)
+    old, new = (found["quoted"] or found["plain"]).strip(), found["new"].strip()
+    return Operation(action="replace", content=new, old_text=old), target, is_insisting
 
 
 class MemoryCommands:
@@ -65,7 +54,8 @@ class MemoryCommands:
         self._zone = services.zone
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
-        action, text = _action(command)
+        word, _, rest = command.arguments.partition(" ")
+        action, text = word.lower(), rest.strip()
         if (about := await self._facts.answer(action, text, context)) is not None:
             return about
         if action in _CHANGING and (done := await self._notebook.done(context.author, context.scopes)) is not None:
@@ -76,7 +66,7 @@ class MemoryCommands:
                 known = await self._facts.page(context)
                 return Answer(text=notes) if text else replace(known, text=f"{notes}\n\n{known.text}")
             case "add" | "replace" | "remove":
-                return await self._change(EditRequest.parse(action, text), context)
+                return await self._change(*edit_of(action, text), context)
             case "history":
                 return await self._history(text, context)
             case "why":
@@ -101,23 +91,22 @@ class MemoryCommands:
             sections.append(texts.PENDING_NOTES.format(number=number))
         return "\n\n".join([*sections, *map(escape, await self._notebook.troubles(context.scopes))])
 
-    async def _change(self, edit: EditRequest, context: CommandContext) -> Answer:
+    async def _change(self, edit: Operation, target: str, is_insisting: bool, context: CommandContext) -> Answer:
         """Adds, replaces or removes a note. What looks wrong is asked about first; a member of a room changes only
         notes of their own."""
-        author = replace(context.author, is_insisting=edit.is_insisting)
-        wanted = [edit.operation]
-        action, new, old = edit.operation.action, edit.operation.content, edit.operation.old_text
-        is_asked = author.origin == "typed" and not edit.is_insisting and not context.is_shell
+        author = replace(context.author, is_insisting=is_insisting)
+        wanted, action, new, old = [edit], edit.action, edit.content, edit.old_text
+        is_asked = author.origin == "typed" and not is_insisting and not context.is_shell
         if is_asked and (reason := suspicion(cleaned(new))):
-            words = [action, ANYWAY, *([f"{edit.target}:"] if edit.target else []), *([old, "=>"] if old else []), new]
+            words = [action, ANYWAY, *([f"{target}:"] if target else []), *([old, "=>"] if old else []), new]
             return Answer(text=doubt(reason), buttons=(button("Keep it anyway", "memory", " ".join(words)),))
         is_others = action != "add" and context.is_member
         if is_others and not await _legible(self._notebook.is_by(context.account, context.scopes, old)):
             raise Refused(texts.AUTHOR_CHANGES)
-        target = edit.target or await _legible(self._notebook.target_of(context.scopes, old))
+        target = target or await _legible(self._notebook.target_of(context.scopes, old))
         if action == "replace":
             entries = await self._notebook.entries(context.scopes, target)
-            wanted = [replace(edit.operation, content=_with(new, old, entries))]
+            wanted = [replace(edit, content=_with(new, old, entries))]
         if action == "remove":
             author = replace(author, origin="typed")  # whoever noted it takes it back
         elif context.is_member:
@@ -229,8 +218,3 @@ def _number(text: str, usage: str) -> int:
 def _target(text: str) -> tuple[str, str]:
     head, separator, rest = text.partition(":")
     return (head.strip().lower(), rest.strip()) if separator and head.strip().lower() in FILES else ("", text)
-
-
-def _action(command: Command) -> tuple[str, str]:
-    word, _, rest = command.arguments.partition(" ")
-    return word.lower(), rest.strip()

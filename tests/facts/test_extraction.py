@@ -9,17 +9,17 @@ from typing import Any
 import pytest
 
 from core.errors import ModelError
-from core.facts.extraction import Extraction
 from core.models.claude import Claude
+from core.store.sqlite.database import Database
 from core.types import Message, Sender
 from tests.fixtures.clock import SteadyClock
+from tests.fixtures.facts_memory import fact_reader
 from tests.fixtures.messages_api import MessagesApi
 from tests.fixtures.samples import NOON, message
 from tests.fixtures.scripted_model import ScriptedModel, says
 
 pytestmark = pytest.mark.slow
 
-ZONE = "Europe/Lisbon"
 MOVED = {
     "message": 1,
     "content": "I moved to Porto in May",
@@ -37,16 +37,16 @@ def turn(*texts: str) -> list[Message]:
     return [*said, Message(role="assistant", text="I live in the cloud.", session_id=1, created_at=NOON, id=90)]
 
 
-async def read(answer: object, *texts: str) -> list[Any]:
+async def read(database: Database, answer: object, *texts: str) -> list[Any]:
     """What is taken out of a model's answer about a turn."""
     given = answer if isinstance(answer, str) else json.dumps(answer)
-    extraction = Extraction(ScriptedModel(says(given)), "helper", ZONE)
+    extraction = fact_reader(database, ScriptedModel(says(given)))
     found = await extraction.candidates(turn(*(texts or ("I moved to Porto in May",))))
     return [(one.source.id, one.claim) for one in found if not one.doubt]
 
 
-async def test_a_model_reads_what_was_stated() -> None:
-    ((source, claim),) = await read([MOVED])
+async def test_a_model_reads_what_was_stated(database: Database) -> None:
+    ((source, claim),) = await read(database, [MOVED])
     assert source == 1
     assert (claim.content, claim.attribute, claim.value, claim.entities) == (
         "I moved to Porto in May", "me|home", "porto", ("Porto",),
@@ -54,8 +54,8 @@ async def test_a_model_reads_what_was_stated() -> None:
     assert (claim.valid_from, claim.grain) == (datetime(2026, 4, 30, 23, tzinfo=UTC), "month")
 
 
-async def test_a_list_in_a_code_block_is_read_too() -> None:
-    assert len(await read(f"Here:\n```json\n{json.dumps([MOVED])}\n```")) == 1
+async def test_a_list_in_a_code_block_is_read_too(database: Database) -> None:
+    assert len(await read(database, f"Here:\n```json\n{json.dumps([MOVED])}\n```")) == 1
 
 
 @pytest.mark.parametrize(
@@ -64,34 +64,34 @@ async def test_a_list_in_a_code_block_is_read_too() -> None:
      [{**MOVED, "content": "x" * 401}], [{**MOVED, "content": "!"}], [{**MOVED, "since": "in May"}],
      "[" * 5000],
 )  # fmt: skip
-async def test_what_cannot_be_read_is_asked_once_more_and_then_read_by_rules(answer: object) -> None:
+async def test_what_cannot_be_read_is_asked_once_more_and_then_read_by_rules(
+    database: Database, answer: object
+) -> None:
     given = answer if isinstance(answer, str) else json.dumps(answer)
     model = ScriptedModel(says(given), says(given))
-    found = await Extraction(model, "helper", ZONE).candidates(
-        turn("I moved to Porto in May", "The weather is fine today")
-    )
+    found = await fact_reader(database, model).candidates(turn("I moved to Porto in May", "The weather is fine today"))
     assert [(one.source.id, one.claim.value, one.origin) for one in found] == [(1, "porto", "rule")]
     assert len(model.requests) == 2
 
 
-async def test_each_item_that_can_be_read_is_kept_and_the_rest_is_read_once_more() -> None:
+async def test_each_item_that_can_be_read_is_kept_and_the_rest_is_read_once_more(database: Database) -> None:
     tea = {"message": 2, "content": "I like green tea", "kind": "identity"}
     half = json.dumps([MOVED, {"message": 2, "kind": "secret"}])
     rows = turn("I moved to Porto in May", "I like green tea, mostly", "I work at Siemens now")
     model = ScriptedModel(says(half), says(json.dumps([MOVED, tea])))
-    found = await Extraction(model, "helper", ZONE).candidates(rows)
+    found = await fact_reader(database, model).candidates(rows)
     assert [(one.source.id, one.claim.content, one.origin) for one in found] == [
         (1, "I moved to Porto in May", "model"),
         (2, "I like green tea", "model"),
     ]
     model = ScriptedModel(says(half), says(json.dumps([MOVED])[:-1] + ', {"mess'))
-    found = await Extraction(model, "helper", ZONE).candidates(rows)
+    found = await fact_reader(database, model).candidates(rows)
     assert [(one.source.id, one.origin) for one in found] == [(1, "model"), (3, "rule")]
 
 
-async def test_an_empty_list_is_an_answer() -> None:
+async def test_an_empty_list_is_an_answer(database: Database) -> None:
     model = ScriptedModel(says("[]"))
-    assert await Extraction(model, "helper", ZONE).candidates(turn("I moved to Porto in May")) == []
+    assert await fact_reader(database, model).candidates(turn("I moved to Porto in May")) == []
     assert len(model.requests) == 1
 
 
@@ -105,9 +105,9 @@ async def test_an_empty_list_is_an_answer() -> None:
         {"message": 0},
     ],
 )
-async def test_what_nobody_has_said_is_dropped(change: dict[str, object]) -> None:
-    assert await read([{**MOVED, **change}]) == []
-    assert len(await read([{**MOVED, **change}, MOVED])) == 1
+async def test_what_nobody_has_said_is_dropped(database: Database, change: dict[str, object]) -> None:
+    assert await read(database, [{**MOVED, **change}]) == []
+    assert len(await read(database, [{**MOVED, **change}, MOVED])) == 1
 
 
 @pytest.mark.parametrize(
@@ -115,37 +115,39 @@ async def test_what_nobody_has_said_is_dropped(change: dict[str, object]) -> Non
     [("Moved  to Porto", ["nobody here has typed “Monaco”"]), ("moved to Monaco", []), ("", []), (" ", [])],
 )
 async def test_what_nobody_has_said_waits_where_the_model_can_quote_what_it_means(
-    quote: str, doubts: list[str]
+    database: Database, quote: str, doubts: list[str]
 ) -> None:
     told = {**MOVED, "content": "I moved to Monaco", "value": "Monaco", "names": [], "quote": quote}
     model = ScriptedModel(says(json.dumps([told])))
-    found = await Extraction(model, "helper", ZONE).candidates(turn("I moved to Porto in May"))
+    found = await fact_reader(database, model).candidates(turn("I moved to Porto in May"))
     assert [one.doubt for one in found] == doubts
 
 
-async def test_a_time_to_come_is_no_since_when() -> None:
-    ((_, claim),) = await read([{**MOVED, "since": "2027-05"}])
+async def test_a_time_to_come_is_no_since_when(database: Database) -> None:
+    ((_, claim),) = await read(database, [{**MOVED, "since": "2027-05"}])
     assert claim.valid_from is None
 
 
-async def test_since_when_nobody_has_said_is_left_out_and_the_fact_is_kept() -> None:
-    ((_, claim),) = await read([{**MOVED, "content": "I live in Porto", "since": "2019"}], "I live in Porto now")
+async def test_since_when_nobody_has_said_is_left_out_and_the_fact_is_kept(database: Database) -> None:
+    ((_, claim),) = await read(
+        database, [{**MOVED, "content": "I live in Porto", "since": "2019"}], "I live in Porto now"
+    )
     assert (claim.value, claim.valid_from) == ("porto", None)
 
 
-async def test_a_birthday_is_compared_as_a_day() -> None:
+async def test_a_birthday_is_compared_as_a_day(database: Database) -> None:
     told = {**MOVED, "content": "My birthday is May 3rd", "attribute": "birthday", "value": "May 3rd", "names": []}
-    ((_, claim),) = await read([{**told, "since": None}], "My birthday is May 3rd")
+    ((_, claim),) = await read(database, [{**told, "since": None}], "My birthday is May 3rd")
     assert claim.value == "3.5"
 
 
-async def test_about_somebody_else() -> None:
+async def test_about_somebody_else(database: Database) -> None:
     told = {**MOVED, "content": "Ana moved to Porto", "about": "Ana"}
-    ((_, claim),) = await read([told], "Ana moved to Porto, did I tell you")
+    ((_, claim),) = await read(database, [told], "Ana moved to Porto, did I tell you")
     assert (claim.attribute, claim.entities) == ("ana|home", ("Porto", "Ana"))
 
 
-async def test_only_own_words_are_shown_to_the_model() -> None:
+async def test_only_own_words_are_shown_to_the_model(database: Database) -> None:
     model = ScriptedModel(says("[]"))
     bot = message(1, "I am a webhook in Rome", id=7, sender=Sender(id="9", name="Hook", is_nobody=True))
     rows = [
@@ -155,7 +157,7 @@ async def test_only_own_words_are_shown_to_the_model() -> None:
         Message(role="tool", text="the tool says Oslo", session_id=1, created_at=NOON, id=10),
         *turn("> I live in Paris\n[attached photo: Milan.jpg]\nI painted the kitchen myself"),
     ]
-    await Extraction(model, "helper", ZONE).candidates(rows)
+    await fact_reader(database, model).candidates(rows)
     sent = model.sent()
     assert "I painted the kitchen myself" in sent
     assert '"from": "Ana"' in sent
@@ -163,28 +165,28 @@ async def test_only_own_words_are_shown_to_the_model() -> None:
 
 
 @pytest.mark.parametrize("text", ["ok", "thanks!", "👍", "> I live in Paris in a big house"])
-async def test_nothing_worth_reading_costs_no_call(text: str) -> None:
+async def test_nothing_worth_reading_costs_no_call(database: Database, text: str) -> None:
     model = ScriptedModel()
-    assert await Extraction(model, "helper", ZONE).candidates(turn(text)) == []
+    assert await fact_reader(database, model).candidates(turn(text)) == []
     assert model.requests == []
 
 
-async def test_a_model_that_fails_says_so() -> None:
-    extraction = Extraction(ScriptedModel(ModelError("out of reach")), "helper", ZONE)
+async def test_a_model_that_fails_says_so(database: Database) -> None:
+    extraction = fact_reader(database, ScriptedModel(ModelError("out of reach")))
     with pytest.raises(ModelError, match="out of reach"):
         await extraction.candidates(turn("I moved to Porto"))
 
 
-async def test_without_a_model_the_rules_read() -> None:
-    found = await Extraction(None, "", ZONE).candidates(turn("I moved to Porto", "Where do I live?"))
+async def test_without_a_model_the_rules_read(database: Database) -> None:
+    found = await fact_reader(database, None).candidates(turn("I moved to Porto", "Where do I live?"))
     assert [(one.source.id, one.claim.value, one.origin) for one in found] == [(1, "porto", "rule")]
 
 
-async def test_through_the_real_client() -> None:
+async def test_through_the_real_client(database: Database) -> None:
     async with MessagesApi([json.dumps([MOVED])], key="sk-ant-test") as api:
         claude = Claude(api_key="sk-ant-test", base_url=api.url, clock=SteadyClock())
         try:
-            found = await Extraction(claude, "claude-haiku-5-5", ZONE).candidates(turn("I moved to Porto in May"))
+            found = await fact_reader(database, claude, "claude-haiku-5-5").candidates(turn("I moved to Porto in May"))
         finally:
             await claude.close()
     assert [one.claim.value for one in found] == ["porto"]
