@@ -45,7 +45,7 @@ HINT = (
 
 _log = structlog.get_logger(__name__)
 _UNREADABLE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, AssertionError)
-_STRANGE = (MnemeError, TelegramError, RuntimeError, OSError, *_UNREADABLE)
+_STRANGE = (MnemeError, RuntimeError, OSError, *_UNREADABLE)
 """What an update raises that is not as documented, or that the code behind it cannot handle."""
 
 
@@ -156,7 +156,7 @@ class Telegram:
             # One method's refusal proves nothing. Asking who we are decides.
             self._me = None
         if error.code != HTTPStatus.CONFLICT:
-            _log.warning("telegram.poll_failed", error=str(error))
+            _log.warning("telegram.poll_failed", error=error.said)
         elif self._failure == CONFLICT:
             _log.warning("telegram.second_poller", advice="stop the other process, or give it a bot of its own")
         else:
@@ -228,7 +228,7 @@ class Telegram:
         try:
             await self._api.call(method, **parameters)
         except TelegramError as error:
-            _log.warning("telegram.call_failed", method=method, error=str(error))
+            _log.warning("telegram.call_failed", method=method, error=error.said)
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
         """A task that outlives `listen`: an answer under way is not lost because polling stops."""
@@ -272,7 +272,7 @@ async def _get_me(api: TelegramApi) -> Json:
         if not error.is_refused_token:
             raise
         raise ConfigError(
-            f"telegram: {api.root} refused the token ({error}). Copy it again from @BotFather (/mybots, API Token) "
-            "into TELEGRAM_BOT_TOKEN; with a server of your own check MNEME_TELEGRAM_API_URL too."
+            f"telegram: {api.root} refused the token ({error.said}). Copy it again from @BotFather (/mybots, "
+            "API Token) into TELEGRAM_BOT_TOKEN; with a server of your own check MNEME_TELEGRAM_API_URL too."
         ) from error
     return me

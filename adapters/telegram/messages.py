@@ -42,6 +42,7 @@ GROUP_MESSAGES, GROUP_MESSAGES_S = 20, 60.0
 LONGEST_WAIT_S = 5.0
 """What takes longer is for the caller to try again."""
 POLL = "getUpdates"
+FLOOD = HTTPStatus.TOO_MANY_REQUESTS
 CONFLICT = "another process polls with this token (409)"
 _MESSAGES = frozenset({"sendMessage", "sendDocument", "editMessageText"})
 _COSMETIC = frozenset({"sendChatAction", "sendMessageDraft"})
@@ -72,24 +73,24 @@ _UNKNOWN = frozenset({"heading", "list_marker"})
 _log = structlog.get_logger(__name__)
 
 
-class TelegramError(Exception):
-    """What the Bot API or the network refuses. `code`: the status of a Bot API's answer, 0 where none came. `is_lost`:
-    the call was sent, and nobody heard what became of it: it may have been carried out."""
+class TelegramError(DeliveryError):
+    """What the Bot API or the network refuses, `said` in their words. `code`: the status of a Bot API's answer, 0 where
+    none came; `parameters` as the Bot API has them. Uncertain: nobody heard what became of a call that was sent."""
 
-    def __init__(
-        self,
-        message: str,
-        code: int = 0,
-        *,
-        retry_after_s: float | None = None,
-        new_chat_id: int | None = None,
-        is_lost: bool = False,
-    ) -> None:
-        super().__init__(message)
+    def __init__(self, said: str, code: int = 0, parameters: Json | None = None, *, is_uncertain: bool = False) -> None:
+        self.said = said
         self.code = code
-        self.retry_after_s = retry_after_s
-        self.new_chat_id = new_chat_id
-        self.is_lost = is_lost
+        self.new_chat_id: int | None = (parameters or {}).get("migrate_to_chat_id")
+        is_flood, is_closed, is_gone = code == FLOOD, code == HTTPStatus.FORBIDDEN, self.says(_GONE)
+        lead = "does not let the bot write there" if is_closed else "has no such chat for the bot" if is_gone else ""
+        super().__init__(
+            f"Telegram {lead or 'did not take the message'}: {said}",
+            is_permanent=is_closed or is_gone,
+            retry_after_s=float((parameters or {}).get("retry_after", 1.0)) if is_flood else None,
+            # No later edit of that message can succeed, so that it has to be posted anew.
+            is_missing=code == HTTPStatus.BAD_REQUEST and not is_gone,
+            is_uncertain=is_uncertain,
+        )
 
     @property
     def is_refused_token(self) -> bool:
@@ -98,7 +99,7 @@ class TelegramError(Exception):
 
     def says(self, phrase: str) -> bool:
         """Whether the server refused what it was given, with this phrase (a pattern, lower case)."""
-        return self.code == HTTPStatus.BAD_REQUEST and re.search(phrase, str(self).lower()) is not None
+        return self.code == HTTPStatus.BAD_REQUEST and re.search(phrase, self.said.lower()) is not None
 
 
 class _Limits:
@@ -129,7 +130,7 @@ class _Limits:
                 free_at.append(taken[-1][0] + GROUP_MESSAGES_S)
         wait_s = max(free_at) - now
         if wait_s > (0 if is_cosmetic else LONGEST_WAIT_S):
-            raise TelegramError(f"Flood control exceeded. Retry in {wait_s:g} seconds", retry_after_s=wait_s)
+            raise TelegramError(f"Flood control exceeded. Retry in {wait_s:g} seconds", FLOOD, {"retry_after": wait_s})
         for times in taken:
             times.append(now + wait_s)
         return wait_s
@@ -176,7 +177,7 @@ class TelegramApi:
             form.add_field("document", BytesIO(document.content), filename=document.name, content_type=mime)
         status, payload = await self._post(method, form, read_timeout_s)
         if status in _HALFWAY:
-            raise TelegramError(f"Telegram answers with status {status}", is_lost=True)
+            raise TelegramError(f"Telegram answers with status {status}", is_uncertain=True)
         try:
             answer = json.loads(payload)
             if answer["ok"]:
@@ -185,12 +186,11 @@ class TelegramApi:
         except (ValueError, LookupError, TypeError):
             # A proxy, or the page of a network that wants a login: what it says, says nothing of the token.
             said, more = f"what answers with status {status} is no Bot API", {}
-            status = status if status == HTTPStatus.TOO_MANY_REQUESTS else 0
-        retry_after_s = None
-        if status == HTTPStatus.TOO_MANY_REQUESTS:
-            retry_after_s = float(more.get("retry_after", 1.0))
-            self._limits.close(method, chat_id, retry_after_s)
-        raise TelegramError(said, status, retry_after_s=retry_after_s, new_chat_id=more.get("migrate_to_chat_id"))
+            status = status if status == FLOOD else 0
+        error = TelegramError(said, status, more)
+        if error.retry_after_s is not None:
+            self._limits.close(method, chat_id, error.retry_after_s)
+        raise error
 
     async def _post(self, method: str, form: aiohttp.FormData, read_timeout_s: float) -> tuple[int, bytes]:
         assert self._session is not None
@@ -204,7 +204,7 @@ class TelegramApi:
         except (aiohttp.ClientError, OSError) as error:
             said = _network_clause(error, self.root).replace(self.token, "<token>")
             # The cause would show the token in a traceback as well.
-            raise TelegramError(said, is_lost=not isinstance(error, _UNSENT)) from None
+            raise TelegramError(said, is_uncertain=not isinstance(error, _UNSENT)) from None
 
 
 @cache
@@ -229,23 +229,8 @@ def clause(error: TelegramError) -> str:
     if error.is_refused_token:
         return "the token is refused (401)"
     if error.code == HTTPStatus.CONFLICT:
-        return "a webhook takes the updates (409)" if "webhook" in str(error).lower() else CONFLICT
-    return str(error)
-
-
-def delivery_error(error: TelegramError) -> DeliveryError:
-    """The same as an error of ours; raise it `from` the original."""
-    if error.code == HTTPStatus.FORBIDDEN:
-        return DeliveryError(f"Telegram does not let the bot write there: {error}", is_permanent=True)
-    if error.says(_GONE):
-        return DeliveryError(f"Telegram has no such chat for the bot: {error}", is_permanent=True)
-    return DeliveryError(
-        f"Telegram did not take the message: {error}",
-        retry_after_s=error.retry_after_s,
-        # No later edit of that message can succeed, so that it has to be posted anew.
-        is_missing=error.code == HTTPStatus.BAD_REQUEST,
-        is_uncertain=error.is_lost,
-    )
+        return "a webhook takes the updates (409)" if "webhook" in error.said.lower() else CONFLICT
+    return error.said
 
 
 class TelegramMessages:
@@ -342,12 +327,12 @@ class TelegramMessages:
                 elif thread_id is not None and error.says("message thread not found"):
                     self._thread_id = None
                 elif parameters.get("entities") and error.says(_FORMATTING):
-                    _log.warning("telegram.sent_plain", error=str(error))
+                    _log.warning("telegram.sent_plain", error=error.said)
                     parameters["entities"] = None
                 elif error.says("message is not modified"):
                     return None
                 else:
-                    raise delivery_error(error) from error
+                    raise
 
 
 def _shown(part: StyledText, answer: Answer | None) -> dict[str, Any]:
