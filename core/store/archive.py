@@ -25,7 +25,7 @@ from core.store.sqlite import indexing
 from core.store.sqlite.database import ROOM_WAIT_S, Database
 from core.store.sqlite.indexing import indexed_at_once, write_text
 from core.store.sqlite.schema import in_list, is_within, list_value
-from core.types import Account, Address, Message, MessageKind, Origin, Role, Scope, Session
+from core.types import Account, Address, Message, MessageKind, Role, Scope, Session
 
 BATCH_LINES, BATCH_CHARS = 500, 500_000
 """Of one transaction, which takes some 30 ms and puts 2 MB into the log with messages of usual length."""
@@ -64,23 +64,30 @@ WHERE id = :session
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TransferRecord:
-    """One message of another system. `session`, `parent` (which it continues) and `id` are the names it has there.
-    `kind`: "quote" repeats what recall found and is not indexed. `origin`: "typed" where the importing person named the
-    sender as themselves; no file can say so."""
+class Conversation:
+    """A session of another system. `name` and `parent` (which it continues) are the names it has there. `own`: names,
+    in lower case, of senders that the importing person is; no file can say so."""
 
-    session: str
-    role: Role
-    text: str
-    at: datetime
+    name: str
     address: Address
     scope: Scope
     parent: str | None = None
     title: str | None = None
+    own: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransferRecord:
+    """One message of another system. `id` is the name it has there. `kind`: "quote" repeats what recall found and is
+    not indexed."""
+
+    conversation: Conversation
+    role: Role
+    text: str
+    at: datetime
     sender: str | None = None
     id: str | None = None
     kind: MessageKind = "chat"
-    origin: Origin = "imported"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,15 +231,12 @@ class Archive:
     async def export(self, scopes: frozenset[Scope]) -> AsyncIterator[TransferRecord]:
         """Every message of these scopes, oldest session first."""
         store = await self._database.write(_store_name)
-        values = {"scopes": scope_parameter(scopes), "limit": PAGE_MESSAGES}
-        place = {"session": 0, "message": 0}
-        while True:
-            page = await self._database.read(partial(_page, store=store, values={**values, **place}))
-            for message, record in page:
-                place = {"session": message.session_id, "message": message.id}
+        values = {"scopes": scope_parameter(scopes), "limit": PAGE_MESSAGES, "session": 0, "message": 0}
+        while page := await self._database.read(partial(_page, store=store, values=values)):
+            for _, record in page:
                 yield record
-            if len(page) < PAGE_MESSAGES:
-                return
+            last, _ = page[-1]
+            values |= {"session": last.session_id, "message": last.id}
 
     async def held(self, scopes: frozenset[Scope], accounts: Sequence[Account]) -> AsyncIterator[Mapping[str, object]]:
         """Everything of a person beside what `export` gives, as ``{"kind": ..., ...}``: times in ISO 8601, nothing that
@@ -303,12 +307,15 @@ def _page(connection: Connection, store: str, values: Mapping[str, object]) -> l
     found = []
     for message in [rows.message_of(row) for row in connection.execute(_PAGE, values)]:
         session = session_of(message.session_id)
-        record = TransferRecord(
-            session=name_of(session.id) or "",
+        conversation = Conversation(
+            name=name_of(session.id) or "",
             parent=name_of(session.parent_id),
             title=session.title,
             address=session.address,
             scope=session.scope,
+        )
+        record = TransferRecord(
+            conversation=conversation,
             role=message.role,
             sender=message.sender.name or None if message.sender else None,
             text=message.text,
@@ -324,14 +331,14 @@ def _store(connection: Connection, lines: Sequence[TransferRecord]) -> Counter[i
     """The number of lines taken, by session, also where it is 0."""
     by_session: dict[tuple[Scope, str], list[TransferRecord]] = {}
     for line in lines:
-        by_session.setdefault((line.scope, line.session), []).append(line)
+        by_session.setdefault((line.conversation.scope, line.conversation.name), []).append(line)
     with indexed_at_once(connection):
         return Counter(dict(_store_session(connection, session) for session in by_session.values()))
 
 
 def _store_session(connection: Connection, unsorted: Sequence[TransferRecord]) -> tuple[int, int]:
     lines = sorted(unsorted, key=lambda line: line.at)
-    found = _find(connection, lines[0].scope, lines[0].session)
+    found = _find(connection, lines[0].conversation.scope, lines[0].conversation.name)
     session = found or _create(connection, lines)
     address = session.address
     if session.external_id is not None:
@@ -360,6 +367,7 @@ def _key(line: TransferRecord) -> object:
 
 def _row(line: TransferRecord, session_id: int, address_id: int) -> tuple[object, ...]:
     """What `_ADD` binds by place, in two thirds of the time of names."""
+    is_own = line.role == "user" and line.sender is not None and line.sender.casefold() in line.conversation.own
     return (
         session_id,
         address_id,
@@ -369,7 +377,7 @@ def _row(line: TransferRecord, session_id: int, address_id: int) -> tuple[object
         rows.clean(line.text),
         None if line.sender is None else "",
         rows.maybe_clean(line.sender),
-        line.origin,
+        "typed" if is_own else "imported",
         rows.timestamp(line.at),
     )
 
@@ -391,17 +399,17 @@ def _find(connection: Connection, scope: Scope, name: str) -> Session | None:
 
 
 def _create(connection: Connection, lines: Sequence[TransferRecord]) -> Session:
-    first, last = lines[0], lines[-1]
-    parent = _find(connection, first.scope, first.parent) if first.parent else None
+    one, last_at = lines[0].conversation, lines[-1].at
+    parent = _find(connection, one.scope, one.parent) if one.parent else None
     session = Session(
-        address=first.address,
-        scope=first.scope,
-        external_id=first.session,
+        address=one.address,
+        scope=one.scope,
+        external_id=one.name,
         parent_id=parent.id if parent else None,
         title=_title(lines),
-        started_at=first.at,
-        last_at=last.at,
-        ended_at=last.at,
+        started_at=lines[0].at,
+        last_at=last_at,
+        ended_at=last_at,
         end_reason="import",
     )
     return sessions.create(connection, session)
@@ -409,9 +417,9 @@ def _create(connection: Connection, lines: Sequence[TransferRecord]) -> Session:
 
 def _title(lines: Sequence[TransferRecord]) -> str:
     """The given title, else the beginning of what a person said first, else the session's name."""
-    if title := next((line.title for line in lines if line.title), None):
+    if title := next((line.conversation.title for line in lines if line.conversation.title), None):
         return title
-    text = next((line.text for line in lines if line.role == "user"), lines[0].session)
+    text = next((line.text for line in lines if line.role == "user"), lines[0].conversation.name)
     words = " ".join(text[: TITLE_CHARS * 2].split())
     return words if len(words) <= TITLE_FROM_TEXT_CHARS else words[:TITLE_FROM_TEXT_CHARS].rsplit(" ", 1)[0] + " …"
 

@@ -12,12 +12,13 @@ from core.transfer.formats import (
     HIDDEN,
     SHAPELESS,
     Choices,
-    Conversation,
+    conversation_of,
     from_seconds,
     from_text,
     json_values,
     listed,
     mapping,
+    record_of,
     text_of,
 )
 from core.types import Address, Role
@@ -43,8 +44,7 @@ def read_chatgpt(stream: BinaryIO, title: str, choices: Choices) -> Iterator[Tra
         nodes = {key: node for key, node in values["mapping"].items() if isinstance(node, dict)}
         path = _path(nodes, values.get("current_node"))
         number = str(values.get("conversation_id") or values.get("id") or (path[0] if path else ""))
-        address = Address(platform="chatgpt", chat_id=number)
-        conversation = Conversation(address=address, choices=choices, title=text_of(values.get("title")))
+        conversation = conversation_of(Address(platform="chatgpt", chat_id=number), choices, values.get("title"))
         at = from_seconds(values.get("create_time"))
         for key in path:
             message = nodes[key].get("message")
@@ -53,7 +53,7 @@ def read_chatgpt(stream: BinaryIO, title: str, choices: Choices) -> Iterator[Tra
                 role: Role = "user" if mapping(message.get("author")).get("role") == "user" else "assistant"
                 text = _shown(message)
                 identity = str(message.get("id") or key)
-                yield Skipped(reason=HIDDEN) if text is None else conversation.record(role, text, at, identity)
+                yield Skipped(reason=HIDDEN) if text is None else record_of(conversation, role, text, at, identity)
 
 
 def _path(nodes: dict[str, Any], current: Any) -> list[str]:
@@ -106,7 +106,7 @@ def read_claude(stream: BinaryIO, title: str, choices: Choices) -> Iterator[Tran
             yield Skipped(reason=SHAPELESS)
             continue
         address = Address(platform="claude", chat_id=str(values.get("uuid") or "unknown"))
-        conversation = Conversation(address=address, choices=choices, title=text_of(values.get("name")))
+        conversation = conversation_of(address, choices, values.get("name"))
         at = from_text(values.get("created_at"))
         for place, message in enumerate(values["chat_messages"]):
             role = _CLAUDE_ROLES.get(str(mapping(message).get("sender")))
@@ -117,7 +117,7 @@ def read_claude(stream: BinaryIO, title: str, choices: Choices) -> Iterator[Tran
             found = [*_attached(message), *_said(message)]
             yield from (part for part in found if isinstance(part, Skipped))
             text = "\n".join(part for part in found if isinstance(part, str) and part.strip())
-            yield conversation.record(role, text, at, str(message.get("uuid") or place))
+            yield record_of(conversation, role, text, at, str(message.get("uuid") or place))
 
 
 def _said(message: dict[str, Any]) -> Iterator[str | Skipped]:

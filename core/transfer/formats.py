@@ -19,7 +19,7 @@ from typing import Any, BinaryIO, cast, get_args
 import ijson  # type: ignore[import-untyped]
 
 from core.errors import HistoryError
-from core.store.archive import TITLE_CHARS, Skipped, TransferRecord
+from core.store.archive import TITLE_CHARS, Conversation, Skipped, TransferRecord
 from core.types import Address, Role, Scope
 
 HOME = Scope.account("terminal", "local")
@@ -50,38 +50,29 @@ def is_among(known: frozenset[str], *names: str) -> bool:
     return not set(map(str.casefold, known)).isdisjoint(map(str.casefold, names))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Conversation:
+def conversation_of(
+    address: Address, choices: Choices, title: object, name: str | None = None, parent: str | None = None
+) -> Conversation:
     """What the messages of one conversation share; its name is that of its address unless it has another."""
+    return Conversation(
+        name=name or address.key,
+        parent=parent,
+        title=text_of(title).strip()[:TITLE_CHARS] or None,
+        address=address,
+        scope=choices.scope,
+        own=frozenset(map(str.casefold, choices.own)),
+    )
 
-    address: Address
-    choices: Choices
-    title: str | None = None
-    name: str | None = None
-    parent: str | None = None
 
-    def record(
-        self, role: Role, text: str, at: datetime | None, message_id: str | None, sender: str | None = None
-    ) -> TransferRecord | Skipped:
-        """The record of a message; Skipped without words or a time."""
-        if not text.strip():
-            return Skipped(reason=EMPTY)
-        if at is None:
-            return Skipped(reason=TIMELESS)
-        is_own = role == "user" and sender is not None and is_among(self.choices.own, sender)
-        return TransferRecord(
-            session=self.name or self.address.key,
-            parent=self.parent,
-            title=(self.title or "").strip()[:TITLE_CHARS] or None,
-            address=self.address,
-            scope=self.choices.scope,
-            role=role,
-            sender=sender,
-            text=text,
-            at=at,
-            id=message_id,
-            origin="typed" if is_own else "imported",
-        )
+def record_of(
+    conversation: Conversation, role: Role, text: str, at: datetime | None, id_: str | None, sender: str | None = None
+) -> TransferRecord | Skipped:
+    """The record of a message; Skipped without words or a time."""
+    if not text.strip():
+        return Skipped(reason=EMPTY)
+    if at is None:
+        return Skipped(reason=TIMELESS)
+    return TransferRecord(conversation=conversation, role=role, text=text, at=at, id=id_, sender=sender)
 
 
 def mapping(value: object) -> dict[str, Any]:
@@ -146,7 +137,7 @@ def parse_line(line: str | bytes, choices: Choices | None = None) -> TransferRec
     shared = (said.get(key, "") for key in ("session", "parent", "title", "platform", "chat", "scope"))
     conversation = _conversation(*shared, choices=choices or Choices())
     at, message_id, sender = from_text(said["at"]), said.get("id") or None, said.get("sender") or None
-    record = conversation.record(cast(Role, said["role"]), said["text"], at, message_id, sender)
+    record = record_of(conversation, cast(Role, said["role"]), said["text"], at, message_id, sender)
     if isinstance(record, Skipped):
         raise ValueError('"text" is empty' if at else f'"at" is not a moment in ISO 8601: {said["at"][:40]!r}')
     return replace(record, kind="quote") if said.get("kind") == "quote" else record
@@ -181,24 +172,21 @@ def _conversation(
     if scope and not _SCOPE.fullmatch(scope):
         raise ValueError('"scope" is neither account:platform:id nor room:platform:chat')
     platform = platform or "terminal"
-    return Conversation(
-        name=session,
-        parent=parent or None,
-        title=title,
-        address=Address.parse(f"{platform}:{chat}") if chat else Address(platform=platform, chat_id=session),
-        choices=replace(choices, scope=Scope(key=scope)) if scope else choices,
-    )
+    address = Address.parse(f"{platform}:{chat}") if chat else Address(platform=platform, chat_id=session)
+    choices = replace(choices, scope=Scope(key=scope)) if scope else choices
+    return conversation_of(address, choices, title, session, parent or None)
 
 
 def to_line(record: TransferRecord) -> str:
     """The reverse of `parse_line`, without an end of line."""
+    conversation, address = record.conversation, record.conversation.address
     values = {
-        "session": record.session,
-        "parent": record.parent,
-        "title": record.title,
-        "platform": record.address.platform,
-        "chat": None if record.address.chat_id == record.session else record.address.key.partition(":")[2],
-        "scope": record.scope.key,
+        "session": conversation.name,
+        "parent": conversation.parent,
+        "title": conversation.title,
+        "platform": address.platform,
+        "chat": None if address.chat_id == conversation.name else address.key.partition(":")[2],
+        "scope": conversation.scope.key,
         "role": record.role,
         "sender": record.sender,
         "text": record.text,

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from core.store.archive import Skipped, TransferRecord
+from core.store.archive import Conversation, Skipped, TransferRecord
 from core.store.engine import Connection
 from core.store.sqlite.hermes import open_hermes
-from core.transfer.formats import HIDDEN, Choices, Conversation, from_seconds, mapping
+from core.transfer.formats import HIDDEN, Choices, conversation_of, from_seconds, mapping, record_of
 from core.types import Address, Role
 
 NOTES = {"memory": "MEMORY.md", "user": "USER.md"}
@@ -44,7 +44,7 @@ def read(stream: BinaryIO, title: str, choices: Choices) -> Iterator[TransferRec
             for row in map(dict, store.execute(_MESSAGES, session)):
                 at = from_seconds(row["timestamp"]) or from_seconds(session["started_at"])
                 role = _ROLES.get(row["role"], "user")
-                record = conversation.record(role, _text(row["content"]), at, str(row["id"]))
+                record = record_of(conversation, role, _text(row["content"]), at, str(row["id"]))
                 yield Skipped(reason=HIDDEN) if copies.has(row) or _is_hidden(session, row) else record
 
 
@@ -57,13 +57,8 @@ def _conversation(session: Mapping[str, Any], choices: Choices) -> Conversation:
         chat_id=str(chat or number),
         thread_id=str(thread) if chat and thread else None,
     )
-    return Conversation(
-        name=f"hermes:{number}",
-        parent=f"hermes:{parent}" if parent else None,
-        title=str(session.get("title") or ""),
-        address=address,
-        choices=choices,
-    )
+    parent_name = f"hermes:{parent}" if parent else None
+    return conversation_of(address, choices, session.get("title"), f"hermes:{number}", parent_name)
 
 
 def notes(store: Path) -> dict[str, list[str]]:

@@ -14,17 +14,18 @@ from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 
 from core.errors import HistoryError
-from core.store.archive import Skipped, TransferRecord
+from core.store.archive import Conversation, Skipped, TransferRecord
 from core.transfer.formats import (
     SHAPELESS,
     Choices,
-    Conversation,
+    conversation_of,
     from_seconds,
     from_text,
     is_among,
     json_values,
     listed,
     mapping,
+    record_of,
     text_of,
 )
 from core.types import Address, Role
@@ -54,7 +55,7 @@ def read_telegram(stream: BinaryIO, title: str, choices: Choices) -> Iterator[Tr
         elif place.endswith("messages.item"):
             conversation = conversation or _conversation(head, choices)
             bot = f"user{head.get('id')}" if head.get("type") == "bot_chat" else ""
-            yield _telegram_record(conversation, value, bot)
+            yield _telegram_record(conversation, choices, value, bot)
         else:
             head[place.rpartition(".")[2]] = value
 
@@ -69,21 +70,20 @@ def _conversation(head: dict[str, Any], choices: Choices) -> Conversation:
         number = -number
     name = head.get("name") or _TITLES.get(kind)
     address = Address(platform="telegram", chat_id=str(number))
-    return Conversation(address=address, choices=choices, title=str(name) if name else None)
+    return conversation_of(address, choices, name)
 
 
-def _telegram_record(conversation: Conversation, message: Any, bot: str) -> TransferRecord | Skipped:
+def _telegram_record(conversation: Conversation, choices: Choices, message: Any, bot: str) -> TransferRecord | Skipped:
     if not isinstance(message, dict) or not isinstance(message.get("id"), int):
         return Skipped(reason=SHAPELESS)
     if message.get("type") in ("service", "unsupported"):
         return Skipped(reason=SERVICE)
     # Exports from before 2022 have only the local time of the computer that made them.
-    choices = conversation.choices
     at = from_seconds(message.get("date_unixtime")) or from_text(message.get("date"), choices.zone)
     sender, number = str(message.get("from") or _DELETED), str(message.get("from_id", ""))
     is_assistant = number == bot or is_among(choices.assistants, sender, number, number.removeprefix("user"))
     role: Role = "assistant" if is_assistant else "user"
-    return conversation.record(role, _text(message), at, str(message["id"]), sender)
+    return record_of(conversation, role, _text(message), at, str(message["id"]), sender)
 
 
 def _text(message: dict[str, Any]) -> str:
@@ -155,7 +155,7 @@ def read_discord(stream: BinaryIO, title: str, choices: Choices) -> Iterator[Tra
     owner = next((str(one) for user in users if (one := user.get("global_name") or user.get("username"))), None)
     number = str(channel.get("id") or folder.name.lstrip("c"))
     address, name = Address(platform="discord", chat_id=number), _channel_title(text_of(labels.get(number)), channel)
-    conversation = Conversation(address=address, choices=choices, title=name)
+    conversation = conversation_of(address, choices, name)
     records = []
     try:
         for _, row in json_values(stream, title, {"item"}):
@@ -177,7 +177,7 @@ def _discord_record(conversation: Conversation, row: dict[str, Any], owner: str 
     names = [Path(url.partition("?")[0]).name for url in text_of(row.get("Attachments")).split()]
     lines = [*(f"[file: {name}]" for name in names), "" if written is None else str(written)]
     text = "\n".join(line for line in lines if line.strip())
-    return conversation.record("user", text, from_text(row.get("Timestamp")), number, owner)
+    return record_of(conversation, "user", text, from_text(row.get("Timestamp")), number, owner)
 
 
 def _channel_title(label: str, channel: dict[str, Any]) -> str | None:

@@ -202,7 +202,7 @@ async def test_export_comes_back_as_it_was_in_another_home(database: Database, t
         assert (await take(other, out)).taken == 3
         assert [to_line(one) async for one in Archive(other).export(every)] == out
     parsed = parse_line(out[0])
-    assert parsed.address == Address(platform="telegram", chat_id="-1001", thread_id="7")
+    assert parsed.conversation.address == Address(platform="telegram", chat_id="-1001", thread_id="7")
 
 
 async def test_export_shows_the_given_scopes_only(database: Database) -> None:

@@ -34,8 +34,8 @@ def test_the_path_to_the_current_node_is_taken() -> None:
     ]
     assert not skipped
     first = taken[0]
-    assert (first.session, first.title, first.id) == ("chatgpt:c-1", "Ferry to Porto", "m-q")
-    assert first.address.key == "chatgpt:c-1"
+    assert (first.conversation.name, first.conversation.title, first.id) == ("chatgpt:c-1", "Ferry to Porto", "m-q")
+    assert first.conversation.address.key == "chatgpt:c-1"
     assert first.at == datetime(2026, 5, 3, 12, 0, 0, 250_000, tzinfo=UTC)
 
 
@@ -128,8 +128,8 @@ def test_a_conversation_is_a_session() -> None:
     assert not skipped
     assert [(line.role, line.text) for line in taken] == [("user", "hello"), ("assistant", "Ahoy")]
     first = taken[0]
-    assert (first.session, first.title, first.id) == ("claude:cc-1", "Sailing", "cm-1")
-    assert first.address.key == "claude:cc-1"
+    assert (first.conversation.name, first.conversation.title, first.id) == ("claude:cc-1", "Sailing", "cm-1")
+    assert first.conversation.address.key == "claude:cc-1"
     assert first.at == datetime(2026, 5, 3, 12, 1, 0, 123456, tzinfo=UTC)
 
 
@@ -153,7 +153,7 @@ def test_older_exports_have_only_a_flat_text() -> None:
     message = claude_message(1, text="from 2024")
     del message["content"]
     (line,), _ = claude([claude_conversation([message], name="")])
-    assert (line.text, line.title) == ("from 2024", None)
+    assert (line.text, line.conversation.title) == ("from 2024", None)
 
 
 def test_attachments_are_named_with_their_text_and_files_by_name() -> None:

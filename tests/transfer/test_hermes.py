@@ -46,9 +46,10 @@ def test_sessions_come_with_title_place_and_times(tmp_path: Path) -> None:
         ("user", "on the command line"),
     ]
     first, last = taken[0], taken[-1]
-    assert (first.session, first.title, first.id, first.address.key) == ("hermes:s1", "Boats", "1", "telegram:-100/7")
+    boats, last_one = first.conversation, last.conversation
+    assert (boats.name, boats.title, first.id, boats.address.key) == ("hermes:s1", "Boats", "1", "telegram:-100/7")
     assert first.at == datetime(2026, 5, 3, 12, 0, 0, 500_000, tzinfo=UTC)
-    assert (last.session, last.title, last.address.key) == ("hermes:s2", None, "terminal:s2")
+    assert (last_one.name, last_one.title, last_one.address.key) == ("hermes:s2", None, "terminal:s2")
 
 
 def test_what_hermes_hides_is_counted_by_reason(tmp_path: Path) -> None:

@@ -40,11 +40,12 @@ def test_a_chat_is_a_session_of_its_people() -> None:
     )
     assert not skipped
     first, second = taken
-    assert (first.session, first.title, first.address.key) == ("telegram:42", "Ana", "telegram:42")
+    chat = first.conversation
+    assert (chat.name, chat.title, chat.address.key) == ("telegram:42", "Ana", "telegram:42")
     assert (first.role, first.sender, first.id, first.text) == ("user", "Tom", "1", "hello")
     assert first.at == datetime(2026, 5, 3, 12, 1, tzinfo=UTC)
     assert (second.role, second.sender) == ("user", "Ana")
-    assert first.scope == Scope.account("terminal", "local")
+    assert chat.scope == Scope.account("terminal", "local")
 
 
 @pytest.mark.parametrize(
@@ -59,15 +60,15 @@ def test_a_chat_is_a_session_of_its_people() -> None:
 )
 def test_a_chat_has_the_address_that_bots_know(kind: str, number: int, address: str) -> None:
     (line,), _ = read(telegram_chat([telegram_message(1)], number, kind))
-    assert line.address.key == address
-    assert line.title == ("Saved Messages" if kind == "saved_messages" else "Ana")
+    assert line.conversation.address.key == address
+    assert line.conversation.title == ("Saved Messages" if kind == "saved_messages" else "Ana")
 
 
 def test_the_whole_account_is_all_its_chats() -> None:
     chats = [telegram_chat([telegram_message(1)], 42), telegram_chat([telegram_message(1)], 43, name=None)]
     left = [telegram_chat([telegram_message(5)], 44, "private_supergroup", "Old club"), "no chat"]
     taken, _ = read(telegram_account(chats, left))
-    assert [(line.session, line.title) for line in taken] == [
+    assert [(line.conversation.name, line.conversation.title) for line in taken] == [
         ("telegram:42", "Ana"),
         ("telegram:43", "Deleted account"),
         ("telegram:-1000000000044", "Old club"),
@@ -191,7 +192,7 @@ def test_control_characters_as_telegram_writes_them_are_read() -> None:
 def test_a_scope_is_kept() -> None:
     scope = Scope.account("telegram", "777")
     (line,), _ = read(telegram_chat([telegram_message(1)]), Choices(scope=scope))
-    assert line.scope == scope
+    assert line.conversation.scope == scope
 
 
 @pytest.fixture
@@ -201,14 +202,14 @@ def folder(tmp_path: Path) -> Path:
 
 def test_channels_become_sessions_of_their_owner(folder: Path) -> None:
     taken, skipped = taken_from(folder)
-    assert [(line.session, line.title, line.text) for line in taken] == [
+    assert [(line.conversation.name, line.conversation.title, line.text) for line in taken] == [
         ("discord:111111111111111111", "general in Harbour", "the ferry is late"),
         ("discord:111111111111111111", "general in Harbour", "[file: boat.png]"),
         ("discord:222222222222222222", "Direct Message with ana", 'two\nlines, and a "quote"'),
         ("discord:222222222222222222", "Direct Message with ana", "42"),
     ]
     assert {(line.role, line.sender) for line in taken} == {("user", "Tom")}
-    assert (taken[0].id, taken[0].address.key) == ("1368200000000000001", "discord:111111111111111111")
+    assert (taken[0].id, taken[0].conversation.address.key) == ("1368200000000000001", "discord:111111111111111111")
     assert taken[0].at == datetime(2026, 5, 3, 12, 0, tzinfo=UTC), "package times are UTC and do not say so"
     assert taken[2].at == datetime(2021, 8, 25, 22, 54, 5, 726_000, tzinfo=UTC)
     assert skipped == {EMPTY: 1}
@@ -220,7 +221,7 @@ def test_a_channel_that_begins_with_the_newest_is_read_from_the_oldest_on(folder
         for number in reversed(range(60))
     ]
     write(folder / "messages" / "c111111111111111111" / "messages.json", newest_first)
-    taken = [line.text for line in taken_from(folder)[0] if line.session == "discord:111111111111111111"]
+    taken = [line.text for line in taken_from(folder)[0] if line.conversation.name == "discord:111111111111111111"]
     assert taken == [str(number) for number in range(60)]
 
 
@@ -258,5 +259,5 @@ def test_names_are_found_elsewhere_when_they_are_missing(folder: Path) -> None:
         ],
     )
     taken, skipped = taken_from(folder)
-    assert (taken[0].title, taken[0].sender) == ("general in Harbour", None)
+    assert (taken[0].conversation.title, taken[0].sender) == ("general in Harbour", None)
     assert skipped == {TIMELESS: 1, SHAPELESS: 2}

@@ -89,7 +89,7 @@ def test_the_name_says_nothing_and_the_content_everything(
 def test_a_minified_export_is_not_taken_for_lines(tmp_path: Path) -> None:
     path = tmp_path / "result.json"
     path.write_text(json.dumps(telegram_chat([telegram_message(1)])))
-    assert taken_from(path)[0][0].session == "telegram:42"
+    assert taken_from(path)[0][0].conversation.name == "telegram:42"
 
 
 def test_in_folders_and_archives_everything_that_is_history_is_found(tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_in_folders_and_archives_everything_that_is_history_is_found(tmp_path: P
     (folder / "README.txt").write_text("read me")
     wanted = {"telegram:42", "chatgpt:c-1", "s1"}
     for path in (folder, zipped(tmp_path / "all.zip", folder)):
-        assert {line.session for line in taken_from(path)[0]} == wanted
+        assert {line.conversation.name for line in taken_from(path)[0]} == wanted
         with Source.open(path, Choices()) as source:
             assert source.files == ["chats/result.json", "conversations-000.json", "old.jsonl"]
 
