@@ -1,26 +1,33 @@
-"""`mneme recall`, `sessions` and `export`: what was said, to be found, looked at and taken away."""
+"""`mneme recall`, `sessions`, `export`, `import`: what was said, to be found, looked at, taken away, brought along."""
 
 from __future__ import annotations
 
+import shutil
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from core.errors import MnemeError, Refused
 from core.search.recall import HistorySearch
 from core.search.results import CLOSE, OPEN, no_results, to_json, to_markdown
+from core.store.archive import ImportReport
+from core.store.notes import Author, Operation
 from core.store.query import SearchQuery
-from core.types import Answer, Payer, Session
+from core.types import Answer, Payer, Scope, Session
+from gateway import texts
 from gateway.cli.runtime import (
     OWN,
     AsJson,
     InScope,
     Limit,
     Words,
+    fail,
     joined,
     say,
     say_json,
@@ -32,12 +39,18 @@ from gateway.commands.registry import CommandContext
 from gateway.commands.sessions import find_sessions, list_sessions
 from gateway.services import Services
 
-STREAM = "-"
+if TYPE_CHECKING:
+    from core.transfer.source import Source
+
+STDIN = "-"
+SHOWN_FILES = 5
+"""Of a folder or an archive, how many are named."""
 
 
 def add_commands(root: typer.Typer) -> None:
     for command in (recall, sessions, export):
         root.command(command.__name__)(command)
+    root.command("import")(import_file)
 
 
 def recall(  # noqa: PLR0913  The options are read off the signature.
@@ -78,7 +91,7 @@ def recall(  # noqa: PLR0913  The options are read off the signature.
             payer=Payer(scope=OWN),
         )
         async with _searching(services, asked) as search:
-            if text == STREAM:
+            if text == STDIN:
                 await _stream(search, asked)
                 return None
             results = await search.recall(asked)
@@ -153,6 +166,109 @@ def export(scope: InScope = None) -> None:
             say(to_line(record))
 
     visit(work, scope)
+
+
+def import_file(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A file, a folder or a zip archive; - reads stdin.")],
+    scope: InScope = None,
+    assistant: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Who is an assistant in a Telegram export: name or id. May be repeated."),
+    ] = None,
+    me: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Who is you: what you said there counts as typed by you. May be repeated."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Bring history along: JSON lines (as `mneme export` writes them), Telegram Desktop's export (result.json, of a
+    chat or of everything), the exports of ChatGPT and Claude (conversations.json), a Discord data package, the state.db
+    of Hermes with the notes beside it; also in a folder or a zip archive.
+
+    What is known is passed over, so an import that was interrupted goes on when it is started again.
+    """
+    from rich.console import Console
+
+    from core.transfer.formats import Choices
+    from core.transfer.source import Source
+
+    async def work(services: Services, context: CommandContext) -> None:
+        choices = Choices(
+            scope=context.scope,
+            zone=services.zone,
+            assistants=frozenset(assistant or ()),
+            own=frozenset(me or ()),
+        )
+        with _at(file) as (path, title), Source.open(path, choices, title) as source:
+            with Console(stderr=True).status("reading") as status:
+                report = await services.archive.import_records(
+                    source.records(), lambda done: status.update(f"reading, {done:,} entries")
+                )
+                # So that the first question need not wait.
+                status.update("indexing")
+                while await services.recall.tend():
+                    pass
+            _show_report(report, source, as_json)
+            await _take_notes(services, choices.scope, source.notes(), as_json)
+        if report.broken:
+            fail(f"{report.broken} What comes before that was taken in; import it again once it is whole.")
+        if report.refused and not report.taken and not report.known:
+            raise typer.Exit(1)
+
+    visit(work, scope)
+
+
+def _show_report(report: ImportReport, source: Source, as_json: bool) -> None:
+    from core.transfer.source import KINDS
+
+    if as_json:
+        values = {name: getattr(report, name) for name in ImportReport.__slots__}
+        values["sessions"] = len(report.sessions)
+        values["notes"] = {target: len(entries) for target, entries in source.notes().items()}
+        say_json({"kinds": source.kinds, **values})
+        return
+    known = f" ({report.known:,} {'was' if report.known == 1 else 'were'} known already)" if report.known else ""
+    taken, sessions = texts.counted(report.taken, "message"), texts.counted(len(report.sessions), "session")
+    say(f"This is a {' and a '.join(KINDS[kind] for kind in source.kinds)}.")
+    if source.files:
+        more = len(source.files) - SHOWN_FILES
+        say(f"Read: {', '.join(source.files[:SHOWN_FILES])}{f' and {more:,} more' if more > 0 else ''}.")
+    say(f"Took in {taken}{known}; {sessions} in the file.")
+    if report.skipped:
+        say("\n".join(["Not taken:", *(f"  {number:,} {reason}" for reason, number in report.skipped.most_common())]))
+    if report.refused:
+        more = report.refused - len(report.reasons)
+        lines = [f"Refused {texts.counted(report.refused, 'line')}:", *(f"  {reason}" for reason in report.reasons)]
+        typer.echo("\n".join([*lines, *([f"  and {more:,} more"] if more > 0 else [])]), err=True)
+
+
+async def _take_notes(services: Services, scope: Scope, found: dict[str, list[str]], is_quiet: bool) -> None:
+    """Takes the notes of Hermes; nobody typed them here, so they wait for a yes."""
+    scopes = frozenset({scope})
+    before = len(await services.notebook.review.waiting(scopes))
+    for target, entries in found.items():
+        for entry in entries:
+            addition = [Operation(action="add", content=entry)]
+            try:
+                await services.notebook.apply(scope, scopes, target, addition, Author())
+            except Refused as refusal:
+                typer.echo(f"Not taken: {refusal}", err=True)
+    waiting = len(await services.notebook.review.waiting(scopes)) - before
+    if waiting and not is_quiet:
+        say(f"{texts.counted(waiting, 'note')} wait for your yes: `mneme memory pending` lists them.")
+
+
+@contextmanager
+def _at(file: str) -> Iterator[tuple[Path, str]]:
+    """The file's path and title; standard input is written down first, because it is read more than once."""
+    if file != STDIN:
+        yield Path(file), file
+        return
+    with tempfile.TemporaryDirectory(prefix="mneme-import-") as folder:
+        path = Path(folder) / "stdin"
+        with path.open("wb") as copy:
+            shutil.copyfileobj(sys.stdin.buffer, copy)
+        yield path, "What came on stdin"
 
 
 def _object(session: Session) -> dict[str, object]:

@@ -25,11 +25,9 @@ if TYPE_CHECKING:
     import typer
 
 MODULES: Mapping[str, Sequence[str]] = {
-    "run": ("run", "chat", "approve", "status", "usage", "check"),
-    "import_": ("import",),
+    "run": ("run", "chat", "remind", "cron", "approve", "status", "usage", "check"),
     "memory": ("memory", "remember", "facts", "forget"),
-    "history": ("recall", "sessions", "export"),
-    "reminders": ("remind", "cron"),
+    "history": ("recall", "sessions", "export", "import"),
 }
 """The commands of each module beside this one."""
 

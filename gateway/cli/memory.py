@@ -212,7 +212,7 @@ def _sync(
 
 def _setup(
     name: Annotated[str, typer.Argument(help="The provider, as `mneme memory providers` lists it.")],
-    options: Annotated[
+    given: Annotated[
         list[str] | None,
         typer.Option(
             "--set", metavar="KEY=VALUE", help="An option, instead of being asked for it, or to change it; repeatable."
@@ -227,17 +227,21 @@ def _setup(
     """Switch a memory service on: asks for the options that it needs and writes them to mneme.toml."""
     with leaving():
         settings = Settings.load()
-        table = ("memory", "providers", name)
+        options: dict[str, Value] = {"enabled": not is_off}
+        if is_off and name not in settings.memory.providers:
+            fail(f"The memory {name} is not set up, so it is off.")
+        if not is_off:
+            form = Plugins(settings.home).form(name)
+            present = settings.memory.providers.get(name, ProviderOptions())
+            answers = _answers(form, dict(map(_pair, given or ())), present.model_extra or {})
+            options |= {"mode": mode or present.mode, **answers}
+        try:
+            keep_options(settings.home / "mneme.toml", ("memory", "providers", name), options)
+        except ValueError as error:
+            raise ConfigError(str(error)) from error
         if is_off:
-            if name not in settings.memory.providers:
-                fail(f"The memory {name} is not set up, so it is off.")
-            _keep(settings, table, {"enabled": False})
             say(f"The memory {name} is off, from the next start on. What it was told stays with it.")
             return
-        form = Plugins(settings.home).form(name)
-        present = settings.memory.providers.get(name, ProviderOptions())
-        values = _answers(form, dict(_pair(option) for option in options or ()), present.model_extra or {})
-        _keep(settings, table, {"enabled": True, "mode": mode or present.mode, **values})
         _, wrong = chosen(Settings.load())
         if name in wrong:
             say(f"The memory {name} is set up.")
@@ -263,13 +267,6 @@ def _answers(form: OptionForm, given: dict[str, str], known: Mapping[str, object
             except ConfigError as error:
                 tell(str(error))
     return values
-
-
-def _keep(settings: Settings, table: tuple[str, ...], options: dict[str, Value]) -> None:
-    try:
-        keep_options(settings.home / "mneme.toml", table, options)
-    except ValueError as error:
-        raise ConfigError(str(error)) from error
 
 
 def _pair(option: str) -> tuple[str, str]:

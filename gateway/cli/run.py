@@ -1,4 +1,4 @@
-"""`mneme run`, `chat`, `approve`, `status`, `usage` and `check`: the commands that concern all of Mneme."""
+"""`mneme run`, `chat`, `remind`, `cron`, `approve`, `status`, `usage`, `check`: what runs and is due, how it stands."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ from gateway.cli.runtime import (
     AsJson,
     InScope,
     Limit,
+    Words,
+    Yes,
     chat,
+    joined,
     leaving,
     plain,
     say,
@@ -29,21 +32,15 @@ from gateway.cli.runtime import (
     visit,
 )
 from gateway.commands.registry import CommandContext
+from gateway.commands.reminders import ReminderCommands
 from gateway.services import Services, is_running
 
 _COLOURS: dict[str, str | None] = {"right": "green", "wrong": "red", "off": None}
 
 
 def add_commands(root: typer.Typer) -> None:
-    for name, command in (
-        ("run", _run),
-        ("chat", _chat),
-        ("approve", _approve),
-        ("status", _status),
-        ("usage", _usage),
-        ("check", _check),
-    ):
-        root.command(name)(command)
+    for command in (_run, _chat, _remind, _cron, _approve, _status, _usage, _check):
+        root.command(command.__name__.removeprefix("_"))(command)
 
 
 def _run(
@@ -78,6 +75,47 @@ def _live(*, is_chat_only: bool, has_terminal: bool) -> None:
             log.info("Mneme has stopped")
         if last:
             say(last)
+
+
+def _remind(
+    words: Annotated[
+        list[str], typer.Argument(metavar="TEXT", help="When and what: tomorrow at 9 call Ana.", show_default=False)
+    ],
+    yes: Yes = False,
+) -> None:
+    """Remind you of something at a time, where you last wrote to me on a platform that is connected, else here."""
+    chat(ReminderCommands, Command(name="remind", arguments=joined(words)), None, yes=yes)
+
+
+def _cron(words: Words = None, scope: InScope = None, as_json: AsJson = False, yes: Yes = False) -> None:
+    """Reminders and scheduled questions: list, add, pause, resume, run (make it due now), remove.
+
+    "add every monday at 8:30 what is open?" asks the assistant that and delivers the answer where you last wrote to me;
+    the others take the number that the list shows.
+    """
+
+    async def objects(services: Services, scopes: frozenset[Scope]) -> object:
+        return [
+            {
+                "job_id": job.id,
+                "when": services.appointments.schedule_of(job),
+                "text": job.text,
+                "is_prompt": job.is_prompt,
+                "target": job.target.key,
+                "scope": job.scope.key,
+                "next_at": job.next_at.isoformat() if job.next_at else None,
+                "is_paused": job.paused_at is not None,
+            }
+            for job in await services.appointments.list(scopes)
+        ]
+
+    action = next(iter(words or ()), "list")
+    if as_json and action != "list":
+        raise typer.BadParameter("only the list has it", param_hint="--json")
+    command = Command(name="cron", arguments=joined(words))
+    chat(ReminderCommands, command, scope, yes=yes, objects=objects if as_json else None)
+    if action == "run" and not is_running(Settings.load().home):
+        say("Mneme is not running; the reminder is delivered once it is started.")
 
 
 def _approve(
