@@ -32,7 +32,7 @@ from core.store.rows import meta, set_meta
 from core.store.sessions import Conversations, IncognitoRegistry, Transcripts
 from core.store.sqlite.database import Database
 from core.store.sync import SyncQueue
-from core.store.usage import Prices, UsageLog
+from core.store.usage import UsageLog
 from core.types import Account, ErasureEpoch, Scope
 
 if TYPE_CHECKING:
@@ -79,8 +79,7 @@ class Services:
         self.outbox = Outbox(database, clock)
         self.actions = Actions(database, clock)
         self.archive = Archive(database)
-        prices = Prices(settings.usage.prices, settings.usage.currency)
-        self.usage_log = UsageLog(database, prices, zone)
+        self.usage_log = UsageLog(database, settings.usage, zone)
         self.sync_queue = SyncQueue(database, clock, on_change)
         self.forgetting = Forgetting(database, self.notebook, self.home_files, clock, zone, self.sync_queue.forget)
         self.epoch_guard = EpochGuard(database)

@@ -7,13 +7,13 @@ cost is what the settings say; a model without a price there has none.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from datetime import date, datetime
 from typing import Literal, TypeVar, get_args
 from zoneinfo import ZoneInfo
 
-from config.settings import Price
+from config.settings import UsageOptions
 from core.store import rows
 from core.store.engine import Connection, Row
 from core.store.rows import scope_parameter, visible
@@ -57,41 +57,12 @@ class UsageSum:
     missed: int = 0
 
 
-class Prices:
-    """`table`: prices of a million tokens by model; `currency`: the sign before amounts."""
-
-    def __init__(self, table: Mapping[str, Price], currency: str) -> None:
-        self._table = table
-        self.currency = currency
-
-    def cost(self, model: str, usage: Usage) -> float | None:
-        """None where the model has no price."""
-        price = self._table.get(model) or self._table.get(_DATE.sub("", model))
-        if price is None:
-            return None
-        hour = price.cache_write if price.cache_write_hour is None else price.cache_write_hour
-        return (
-            usage.input * price.input
-            + usage.cache_read * price.cache_read
-            + (usage.cache_write - usage.cache_write_hour) * price.cache_write
-            + usage.cache_write_hour * hour
-            + usage.output * price.output
-        ) / MILLION
-
-    def amount(self, cost: float) -> str:
-        """``$12.34``, ``$0.042``, ``under $0.0001``."""
-        if 0 < cost < 0.0001:
-            return f"under {self.currency}0.0001"
-        digits = 2 if cost >= 1 or not cost else 3 if cost >= 0.01 else 4
-        return f"{self.currency}{cost:,.{digits}f}"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spending:
     """Some calls, at the `prices` of today."""
 
     sums: Sequence[UsageSum]
-    prices: Prices
+    prices: UsageOptions
 
     @property
     def calls(self) -> int:
@@ -114,13 +85,19 @@ class Spending:
     @property
     def cost(self) -> float | None:
         """Without the `unpriced` models; None: no call has a price."""
-        return _total(self.prices.cost(one.model, one.usage) for one in self.sums)
+        return self._cost((one.model, one.usage) for one in self.sums)
 
     @property
     def plain_cost(self) -> float | None:
         """What it would have cost without a cache."""
-        plain = ((one.model, Usage(input=one.usage.sent, output=one.usage.output)) for one in self.sums)
-        return _total(self.prices.cost(model, usage) for model, usage in plain)
+        return self._cost((one.model, Usage(input=one.usage.sent, output=one.usage.output)) for one in self.sums)
+
+    def amount(self, cost: float) -> str:
+        """``$12.34``, ``$0.042``, ``under $0.0001``."""
+        if 0 < cost < 0.0001:
+            return f"under {self.prices.currency}0.0001"
+        digits = 2 if cost >= 1 or not cost else 3 if cost >= 0.01 else 4
+        return f"{self.prices.currency}{cost:,.{digits}f}"
 
     @property
     def unpriced(self) -> list[str]:
@@ -149,10 +126,21 @@ class Spending:
         parts = [(name, replace(self, sums=group)) for name, group in groups.items()]
         return sorted(parts, key=lambda part: size(part[1]), reverse=True)
 
-
-def _total(costs: Iterable[float | None]) -> float | None:
-    known = [cost for cost in costs if cost is not None]
-    return sum(known) if known else None
+    def _cost(self, used: Iterable[tuple[str, Usage]]) -> float | None:
+        """Without the models that have no price; None where none has one."""
+        table, total = self.prices.prices, None
+        for model, usage in used:
+            if price := table.get(model) or table.get(_DATE.sub("", model)):
+                hour = price.cache_write if price.cache_write_hour is None else price.cache_write_hour
+                tokens = (
+                    usage.input * price.input
+                    + usage.cache_read * price.cache_read
+                    + (usage.cache_write - usage.cache_write_hour) * price.cache_write
+                    + usage.cache_write_hour * hour
+                    + usage.output * price.output
+                )
+                total = (total or 0.0) + tokens / MILLION
+        return total
 
 
 _SPENT = f"""
@@ -194,9 +182,9 @@ WHERE sessions.id = :session AND earlier.ended_at IS NOT NULL ORDER BY earlier.i
 class UsageLog:
     """`prices` are those of today; months are those of `zone` (an IANA name)."""
 
-    def __init__(self, database: Database, prices: Prices | None = None, zone: str = "UTC") -> None:
+    def __init__(self, database: Database, prices: UsageOptions | None = None, zone: str = "UTC") -> None:
         self._database = database
-        self._prices = prices or Prices({}, "$")
+        self._prices = prices or UsageOptions(prices={}, currency="$")
         self._zone = ZoneInfo(zone)
 
     async def keep(self, call: ModelCall) -> None:

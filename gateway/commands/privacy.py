@@ -118,7 +118,7 @@ class ExportCommands:
         for typed in await asyncio.to_thread(services.home_files.typed, scopes):
             yield {"kind": "typed in the terminal", "text": typed}
         for (kind, model), bill in (await services.usage_log.spent(scopes)).bills:
-            cost = None if bill.cost is None else bill.prices.amount(bill.cost)
+            cost = None if bill.cost is None else bill.amount(bill.cost)
             spent = {"calls": bill.calls, "tokens": asdict(bill.usage), "cost": cost}
             yield {"kind": "spent on models", "for": kind, "model": model, **spent}
         async for row in services.archive.held(scopes, accounts):

@@ -141,16 +141,16 @@ def _cost(spending: Spending) -> str:
     unpriced = ", ".join(spending.unpriced)
     if spending.cost is None or spending.plain_cost is None:
         return f"I cannot say what it cost: usage.prices in mneme.toml has no price for {unpriced}."
-    text = f"It cost {spending.prices.amount(spending.cost)}"
+    text = f"It cost {spending.amount(spending.cost)}"
     if spending.usage.cache_read:
-        text += f"; without the cache it would have been {spending.prices.amount(spending.plain_cost)}"
+        text += f"; without the cache it would have been {spending.amount(spending.plain_cost)}"
     return f"{text}." + (f" Besides, usage.prices in mneme.toml has no price for {unpriced}." if unpriced else "")
 
 
 def _price(spending: Spending) -> str:
     if spending.cost is None:
         return "no price"
-    return spending.prices.amount(spending.cost) + (" and more" if spending.unpriced else "")
+    return spending.amount(spending.cost) + (" and more" if spending.unpriced else "")
 
 
 def _listed(rows: Sequence[tuple[str, Spending]]) -> str:

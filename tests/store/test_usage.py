@@ -7,10 +7,10 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from config.settings import Price
+from config.settings import Price, UsageOptions
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
-from core.store.usage import MissCause, ModelCall, Prices, Spending, UsageLog, UsageSum, disturb
+from core.store.usage import MissCause, ModelCall, Spending, UsageLog, UsageSum, disturb
 from core.types import Address, CallKind, Payer, Usage
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.samples import ANA, BOB, CHAT, NOON, message, opened, session
@@ -20,7 +20,8 @@ ONE = Usage(input=1, output=2, cache_read=3, cache_write_hour=3)
 MISS = Usage(input=1, output=2, cache_write=9)
 DAY = timedelta(days=1)
 SONNET = Price(input=2.0, output=10.0, cache_write=2.5, cache_read=0.1)
-PRICES = Prices({"claude-sonnet-5-5": SONNET, "free": Price(input=0, output=0, cache_write=0, cache_read=0)}, "$")
+FREE = Price(input=0, output=0, cache_write=0, cache_read=0)
+PRICES = UsageOptions(prices={"claude-sonnet-5-5": SONNET, "free": FREE}, currency="$")
 USED = Usage(input=100_000, output=10_000, cache_write=40_000, cache_read=1_000_000)
 
 
@@ -166,26 +167,30 @@ async def test_how_a_session_came_to_be(conversations: Conversations, calls: Usa
     assert await next_miss(calls, first.id) == "evicted", "it is sent as it was before"
 
 
+def cost_of(model: str, used: Usage, prices: UsageOptions = PRICES) -> float | None:
+    return Spending(sums=[UsageSum(kind="chat", model=model, calls=1, usage=used)], prices=prices).cost
+
+
 def test_each_kind_of_token_has_its_price() -> None:
-    assert PRICES.cost("claude-sonnet-5-5", USED) == pytest.approx(0.2 + 0.1 + 0.1 + 0.1)
-    assert PRICES.cost("free", USED) == 0
+    assert cost_of("claude-sonnet-5-5", USED) == pytest.approx(0.2 + 0.1 + 0.1 + 0.1)
+    assert cost_of("free", USED) == 0
 
 
 @pytest.mark.parametrize("name", ["claude-sonnet-5-5-20260915", "claude-sonnet-5-5-latest"])
 def test_a_dated_name_has_the_price_of_its_model(name: str) -> None:
-    assert PRICES.cost(name, USED) == PRICES.cost("claude-sonnet-5-5", USED)
+    assert cost_of(name, USED) == cost_of("claude-sonnet-5-5", USED)
 
 
 @pytest.mark.parametrize("name", ["claude-sonnet-5", "claude-sonnet-5-5-fast", "llama3", ""])
 def test_what_is_not_in_the_table_has_no_price(name: str) -> None:
-    assert PRICES.cost(name, USED) is None
+    assert cost_of(name, USED) is None
 
 
 def test_what_is_written_for_an_hour_has_a_price_of_its_own() -> None:
     used = Usage(cache_write=50_000, cache_write_hour=30_000)
-    assert PRICES.cost("claude-sonnet-5-5", used) == pytest.approx(0.125), "or that of five minutes"
-    hourly = Prices({"m": Price(input=2.0, output=10.0, cache_write=2.5, cache_write_hour=4.0, cache_read=0.1)}, "$")
-    assert hourly.cost("m", used) == pytest.approx(0.05 + 0.12)
+    assert cost_of("claude-sonnet-5-5", used) == pytest.approx(0.125), "or that of five minutes"
+    hourly = Price(input=2.0, output=10.0, cache_write=2.5, cache_write_hour=4.0, cache_read=0.1)
+    assert cost_of("m", used, UsageOptions(prices={"m": hourly}, currency="$")) == pytest.approx(0.05 + 0.12)
 
 
 def test_bills_are_added_up_beside_what_they_were_without_a_cache() -> None:
@@ -218,7 +223,7 @@ def test_nothing_spent_costs_nothing_that_could_be_said() -> None:
     [(0, "$0.00"), (0.00001, "under $0.0001"), (0.00042, "$0.0004"), (0.0421, "$0.042"), (1234.5, "$1,234.50")],
 )
 def test_amounts_for_eyes(cost: float, shown: str) -> None:
-    assert PRICES.amount(cost) == shown
+    assert Spending(sums=[], prices=PRICES).amount(cost) == shown
 
 
 @pytest.mark.parametrize(
