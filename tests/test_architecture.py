@@ -23,7 +23,8 @@ COMPLEX_FUNCTIONS, DATA_BYTES = 0, 160_000
 PROVIDER_LINES = 1_180
 
 DOORS: Mapping[str, tuple[str, ...]] = {
-    "certifi": ("adapters/telegram/*.py",),
+    "telegram": ("adapters/telegram/*.py",),
+    "httpx": ("adapters/telegram/*.py",),
     "discord": ("adapters/discord/*.py",),
     "aiohttp": ("adapters/discord/*.py", "adapters/telegram/*.py"),
     "yarl": ("adapters/discord/*.py",),
@@ -161,7 +162,7 @@ def dialect(sources: Sequence[Source]) -> Iterator[str]:
 
 BAD_SAMPLES: Sequence[tuple[Rule, str, str]] = (
     (doors, "core/agent/prompt.py", "import anthropic\n"),
-    (doors, "gateway/app.py", "from discord.ext import commands\n"),
+    (doors, "gateway/app.py", "from telegram.ext import Application\n"),
     (doors, "core/agent/prompt.py", "import left_pad\n"),
     (doors, "core/agent/prompt.py", "from tests.fixtures.clock import SteadyClock\n"),
     (doors, "core/agent/prompt.py", "from . import types\n"),

@@ -258,7 +258,7 @@ class DiscordClient(discord.Client):
                 self._proven = self.ws
                 self.is_identified = True
                 if event == "connect":
-                    self._events.start(self._events.catch_up())
+                    self._events.catch_up()
             case "disconnect":
                 # The library tries again by itself, and tells of the error to nobody but its log.
                 self.failure = reason(sys.exception())
@@ -275,7 +275,7 @@ class DiscordClient(discord.Client):
             except (*UNREADABLE, discord.DiscordException) as error:
                 log.error("An event %s of Discord cannot be read, it is set aside: %r", event, error)
                 if event.startswith(("MESSAGE_", "INTERACTION_")):
-                    self._events.start(self._events.set_aside(data, repr(error)))
+                    self._events.set_aside(data, error)
 
         return guarded
 
@@ -313,9 +313,12 @@ async def log_in(client: discord.Client, token: str, *, has_message_content: boo
 
 async def _announce(client: discord.Client, specs: Sequence[CommandSpec]) -> None:
     """Registers the commands globally; the same again changes nothing. A failure is logged: the old ones stay."""
+    application_id = client.application_id
+    if application_id is None:
+        return
     wanted = [payload for spec in specs for payload in described(spec)]
     try:
-        await client.http.bulk_upsert_global_commands(client.application_id or 0, wanted)
+        await client.http.bulk_upsert_global_commands(application_id, wanted)
     except (*UNREACHABLE, *UNREADABLE) as error:
         log.warning("Discord did not take the commands, those registered before stay: %s", error)
 

@@ -9,14 +9,15 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Coroutine, Mapping, Sequence
-from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 import structlog
+from telegram import Bot, BotCommand, Update, User
+from telegram.error import Conflict, EndPointNotFound, InvalidToken, NetworkError, TelegramError
 
 from adapters.poll_lock import PollLock
 from adapters.streaming import StreamedReply
-from adapters.telegram.messages import CONFLICT, TelegramApi, TelegramError, TelegramMessages, clause
+from adapters.telegram.messages import CONFLICT, FloodError, TelegramMessages, TelegramRequest, clause
 from adapters.telegram.normalize import PLATFORM, moved, normalize
 from core.errors import ConfigError, DeliveryError, MnemeError, StoreError
 from core.ports import Clock, Reply, Sink
@@ -45,7 +46,7 @@ HINT = (
 
 _log = structlog.get_logger(__name__)
 _UNREADABLE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, AssertionError)
-_STRANGE = (MnemeError, RuntimeError, OSError, *_UNREADABLE)
+_STRANGE = (MnemeError, TelegramError, RuntimeError, OSError, *_UNREADABLE)
 """What an update raises that is not as documented, or that the code behind it cannot handle."""
 
 
@@ -63,11 +64,14 @@ class Telegram:
     pause_s = PAUSE_S
 
     def __init__(self, *, token: str, api_url: str | None, inbox: Inbox, clock: Clock) -> None:
-        self._api = _api(token, api_url, CONNECTIONS)
-        self._lock = PollLock(PLATFORM, self._api.root, self._api.token)
+        self._token = token.strip()
+        self._root = (api_url or API_URL).rstrip("/")
+        self._lock = PollLock(PLATFORM, self._root, self._token)
         self._inbox = inbox
         self._clock = clock
-        self._me: Json | None = None
+        self._request = TelegramRequest(self._token, connections=CONNECTIONS)
+        self._bot: Bot
+        self._me: User | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._failed_tries: dict[int, int] = {}
         """By the id of an update that cannot be handled."""
@@ -85,10 +89,11 @@ class Telegram:
     async def open(self) -> None:
         """Raises ConfigError when the token is refused or another process polls with it. Telegram out of reach is no
         reason to fail: `listen` waits."""
+        self._bot = _bot(self._token, self._root, self._request)
         await self._lock.acquire()
-        await self._api.open()
+        await self._request.initialize()
         try:
-            self._me = await _get_me(self._api)
+            self._me = await _get_me(self._bot, self._root)
         except ConfigError:
             await self.close()
             raise
@@ -111,7 +116,7 @@ class Telegram:
             if updates is None:
                 continue
             if not is_announced:
-                self._start(self._attempt("setMyCommands", commands=[_described(spec) for spec in commands]))
+                self._start(self._announce(commands))
                 is_announced = True
             new, known = updates.keys() - known, {*updates}
             held = await self._receive({key: updates[key] for key in updates if key in held | new}, sink)
@@ -121,7 +126,7 @@ class Telegram:
                 await asyncio.sleep(max(self.pause_s - (0 if held else time.monotonic() - began_at), 0))
 
     def reply(self, address: Address, reply_to: str | None = None) -> Reply:
-        return StreamedReply(TelegramMessages(self._api, address, reply_to))
+        return StreamedReply(TelegramMessages(self._bot, address, reply_to))
 
     async def close(self) -> None:
         """Cancels answers still under way."""
@@ -129,42 +134,59 @@ class Telegram:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await self._api.close()
+        await self._request.shutdown()
         await self._lock.release()
 
-    async def _next_updates(self, offset: int | None, timeout_s: int) -> dict[int, Json] | None:
-        """The next updates as they came, by id; None after the pause that a failed poll asks for. Raises ConfigError
-        when there is no use in another one."""
-        query: dict[str, Any] = {"timeout": timeout_s, "allowed_updates": KINDS, "offset": offset}
+    async def _announce(self, commands: Sequence[CommandSpec]) -> None:
+        """Fills the command menu. One that stays as it was is no reason to stop."""
+        menu = [BotCommand(spec.name, spec.description[:COMMAND_DESCRIPTION_CHARS]) for spec in commands]
         try:
-            self._me = self._me or await _get_me(self._api)
-            result = await self._api.call("getUpdates", read_timeout_s=timeout_s + POLL_GRACE_S, **query)
-            updates = {int(update["update_id"]): update for update in result}
+            await self._bot.set_my_commands(menu)
         except TelegramError as error:
+            _log.warning("telegram.menu_refused", error=error.message)
+
+    async def _next_updates(self, offset: int | None, timeout_s: int) -> dict[int, Json] | None:
+        """None after the pause that a failed poll asks for. Raises ConfigError when there is no use in another one."""
+        try:
+            self._me = self._me or await _get_me(self._bot, self._root)
+            updates = await self._poll(offset, timeout_s)
+        except TelegramError as error:
+            self._failure = clause(error)
             await self._recover(error)
-        except (TypeError, LookupError, ValueError):
-            await self._recover(TelegramError("the answer to getUpdates is no list of updates"))
-        else:
-            self._failure, self._failures, self._polled_at = "", 0, time.monotonic()
-            return updates
-        return None
+            return None
+        self._failure, self._failures, self._polled_at = "", 0, time.monotonic()
+        return updates
+
+    async def _poll(self, offset: int | None, timeout_s: int) -> dict[int, Json]:
+        """The next updates as they came, by id: the client's own method parses, and fails on all for a strange one."""
+        query: dict[str, Any] = {"timeout": timeout_s, "allowed_updates": KINDS, "offset": offset}
+        # Spelled so that the client does not advise its own method.
+        result: Any = await self._bot.do_api_request(
+            "get_Updates", api_kwargs=query, read_timeout=timeout_s + POLL_GRACE_S
+        )
+        try:
+            return {int(update["update_id"]): update for update in result}
+        except (TypeError, KeyError, ValueError):
+            raise NetworkError("the answer to getUpdates is no list of updates") from None
 
     async def _recover(self, error: TelegramError) -> None:
         """Removes what is in the way, and waits before the next poll."""
-        self._failure = clause(error)
-        if error.is_refused_token:
-            # One method's refusal proves nothing. Asking who we are decides.
+        if isinstance(error, InvalidToken | EndPointNotFound):
+            # One method's refusal proves nothing: an unknown path looks the same. Asking who we are decides.
             self._me = None
-        if error.code != HTTPStatus.CONFLICT:
-            _log.warning("telegram.poll_failed", error=error.said)
-        elif self._failure == CONFLICT:
+        if isinstance(error, Conflict) and "webhook" in error.message.lower():
+            _log.warning("telegram.webhook_removed", reason="updates are polled")
+            try:
+                await self._bot.delete_webhook()
+            except TelegramError as failure:
+                _log.warning("telegram.webhook_stays", error=failure.message)
+        elif isinstance(error, Conflict):
             _log.warning("telegram.second_poller", advice="stop the other process, or give it a bot of its own")
         else:
-            _log.warning("telegram.webhook_removed", reason="updates are polled")
-            await self._attempt("deleteWebhook")
+            _log.warning("telegram.poll_failed", error=error.message)
         pause_s = min(self.pause_s * 2 ** min(self._failures, 10), PAUSE_MOST_S)
         self._failures += 1
-        await asyncio.sleep(max(error.retry_after_s or 0.0, pause_s))
+        await asyncio.sleep(max(error.retry_after_s, pause_s) if isinstance(error, FloodError) else pause_s)
 
     async def _receive(self, updates: Mapping[int, Json], sink: Sink) -> set[int]:
         """Gives updates to the router in order, then has them served. Returns the ids of those that are to be tried
@@ -189,10 +211,11 @@ class Telegram:
 
     async def _admit(self, raw: Json, sink: Sink, held_addresses: set[str]) -> int | None:
         """The entry to be served. Raises StoreError, and whatever is strange about the update."""
-        if move := moved(raw):
+        update = Update.de_json(dict(raw), self._bot)
+        if move := moved(update):
             await sink.moved(PLATFORM, *move)
         assert self._me is not None
-        inbound = normalize(raw, self._me, self._clock.now())
+        inbound = normalize(update, self._me, self._clock.now())
         if inbound is None:
             return None
         if inbound.address.key in held_addresses:
@@ -204,9 +227,8 @@ class Telegram:
         except StoreError:
             held_addresses.add(inbound.address.key)
             raise
-        if inbound.kind == "action":
-            # Ends the button's spinner.
-            self._start(self._attempt("answerCallbackQuery", callback_query_id=inbound.message_id))
+        if update.callback_query:
+            self._start(self._acknowledge(update.callback_query.id))
         return entry_id
 
     async def _is_set_aside(self, update_id: int, raw: Json, error: str) -> bool:
@@ -223,12 +245,12 @@ class Telegram:
         del self._failed_tries[update_id]
         return True
 
-    async def _attempt(self, method: str, **parameters: Any) -> None:
-        """A call that may fail: a command menu that is refused stays as it was, and late answers to a press are."""
+    async def _acknowledge(self, query_id: str) -> None:
+        """Ends the button's spinner. Telegram refuses late and repeated ones, which does no harm."""
         try:
-            await self._api.call(method, **parameters)
+            await self._bot.answer_callback_query(query_id)
         except TelegramError as error:
-            _log.warning("telegram.call_failed", method=method, error=error.said)
+            _log.debug("telegram.press_not_acknowledged", error=error.message)
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
         """A task that outlives `listen`: an answer under way is not lost because polling stops."""
@@ -244,35 +266,34 @@ class Telegram:
 
 async def check_telegram(token: str, api_url: str | None) -> str:
     """A sentence that names the bot. Raises ConfigError when the token is refused, DeliveryError when out of reach."""
-    api = _api(token, api_url, connections=1)
+    root = (api_url or API_URL).rstrip("/")
+    request = TelegramRequest(token, connections=1)
+    bot = _bot(token, root, request)
     try:
-        await api.open()
-        return f"The token is valid; the bot is @{(await _get_me(api))['username']}."
+        await request.initialize()
+        me = await _get_me(bot, root)
     except TelegramError as error:
-        raise DeliveryError(f"Telegram cannot be reached at {api.root}: {clause(error)}") from error
+        raise DeliveryError(f"Telegram cannot be reached at {root}: {clause(error)}") from error
     finally:
-        await api.close()
+        await request.shutdown()
+    return f"The token is valid; the bot is @{me.username}."
 
 
-def _api(token: str, api_url: str | None, connections: int) -> TelegramApi:
-    return TelegramApi(token.strip(), (api_url or API_URL).rstrip("/"), connections)
-
-
-def _described(spec: CommandSpec) -> Json:
-    return {"command": spec.name, "description": spec.description[:COMMAND_DESCRIPTION_CHARS]}
-
-
-async def _get_me(api: TelegramApi) -> Json:
-    """Who we are; mentions cannot be told without it. Raises ConfigError when the token is empty or refused."""
-    if not api.token:
-        raise ConfigError("telegram: the token is empty. Set TELEGRAM_BOT_TOKEN to the one from @BotFather.")
+def _bot(token: str, root: str, request: TelegramRequest) -> Bot:
+    """Raises ConfigError for an empty token."""
     try:
-        me: Json = await api.call("getMe")
-    except TelegramError as error:
-        if not error.is_refused_token:
-            raise
+        return Bot(token, base_url=f"{root}/bot", request=request, get_updates_request=request)
+    except InvalidToken as error:
+        said = "telegram: the token is empty. Set TELEGRAM_BOT_TOKEN to the one from @BotFather."
+        raise ConfigError(said) from error
+
+
+async def _get_me(bot: Bot, root: str) -> User:
+    """Who we are; mentions cannot be told without it. Raises ConfigError when the token is refused."""
+    try:
+        return await bot.get_me()
+    except InvalidToken as error:
         raise ConfigError(
-            f"telegram: {api.root} refused the token ({error.said}). Copy it again from @BotFather (/mybots, "
-            "API Token) into TELEGRAM_BOT_TOKEN; with a server of your own check MNEME_TELEGRAM_API_URL too."
+            f"telegram: {root} refused the token ({error.message}). Copy it again from @BotFather (/mybots, API Token) "
+            "into TELEGRAM_BOT_TOKEN; with a server of your own check MNEME_TELEGRAM_API_URL too."
         ) from error
-    return me

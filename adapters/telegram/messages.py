@@ -9,26 +9,49 @@ from __future__ import annotations
 
 import asyncio
 import json
-import mimetypes
 import re
-import ssl
 import time
 import zlib
 from collections import defaultdict, deque
+from collections.abc import Awaitable, Callable, Sequence
 from functools import cache, partial
 from http import HTTPStatus
 from io import BytesIO
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
-import certifi
+import httpx
 import structlog
+from telegram import (
+    Bot,
+    InlineKeyboardButton,
+    InlineKeyboardMarkup,
+    InputFile,
+    LinkPreviewOptions,
+    Message,
+    MessageEntity,
+    ReplyParameters,
+)
+from telegram.constants import ChatAction
+from telegram.error import (
+    BadRequest,
+    ChatMigrated,
+    Conflict,
+    EndPointNotFound,
+    Forbidden,
+    InvalidToken,
+    NetworkError,
+    TelegramError,
+)
+from telegram.request import BaseRequest, RequestData
 
 from core.errors import DeliveryError
 from core.markup.markdown import StyledText, utf16_length
-from core.types import Address, Answer, File, Json
+from core.types import Address, Answer, File
+
+T = TypeVar("T")
 
 CONNECT_TIMEOUT_S = 10.0
 READ_TIMEOUT_S = 20.0
@@ -42,11 +65,10 @@ GROUP_MESSAGES, GROUP_MESSAGES_S = 20, 60.0
 LONGEST_WAIT_S = 5.0
 """What takes longer is for the caller to try again."""
 POLL = "getUpdates"
-FLOOD = HTTPStatus.TOO_MANY_REQUESTS
 CONFLICT = "another process polls with this token (409)"
 _MESSAGES = frozenset({"sendMessage", "sendDocument", "editMessageText"})
 _COSMETIC = frozenset({"sendChatAction", "sendMessageDraft"})
-_GONE = (
+_GONE = re.compile(
     "chat not found|user is deactivated|group chat was deactivated|peer_id_invalid|user_is_blocked"
     "|not enough rights|have no rights|chat_write_forbidden|bot is not a member|need administrator rights"
     "|chat_restricted|topic_closed"
@@ -60,7 +82,7 @@ _UNSENT = (
 """No byte of the call has left."""
 _HALFWAY = (HTTPStatus.BAD_GATEWAY, HTTPStatus.GATEWAY_TIMEOUT)
 """What a proxy says of a call that it passed on."""
-_FORMATTING = "entit|can't parse|can't find end|url"
+_FORMATTING = re.compile("entit|can't parse|can't find end|url")
 LIMIT_UTF16 = 4096
 PACE_DIRECT_S = 1.0
 PACE_GROUP_S = 3.0
@@ -73,33 +95,16 @@ _UNKNOWN = frozenset({"heading", "list_marker"})
 _log = structlog.get_logger(__name__)
 
 
-class TelegramError(DeliveryError):
-    """What the Bot API or the network refuses, `said` in their words. `code`: the status of a Bot API's answer, 0 where
-    none came; `parameters` as the Bot API has them. Uncertain: nobody heard what became of a call that was sent."""
+class FloodError(TelegramError):
+    """Status 429. The library's own RetryAfter warns of a coming change each time it is made."""
 
-    def __init__(self, said: str, code: int = 0, parameters: Json | None = None, *, is_uncertain: bool = False) -> None:
-        self.said = said
-        self.code = code
-        self.new_chat_id: int | None = (parameters or {}).get("migrate_to_chat_id")
-        is_flood, is_closed, is_gone = code == FLOOD, code == HTTPStatus.FORBIDDEN, self.says(_GONE)
-        lead = "does not let the bot write there" if is_closed else "has no such chat for the bot" if is_gone else ""
-        super().__init__(
-            f"Telegram {lead or 'did not take the message'}: {said}",
-            is_permanent=is_closed or is_gone,
-            retry_after_s=float((parameters or {}).get("retry_after", 1.0)) if is_flood else None,
-            # No later edit of that message can succeed, so that it has to be posted anew.
-            is_missing=code == HTTPStatus.BAD_REQUEST and not is_gone,
-            is_uncertain=is_uncertain,
-        )
+    def __init__(self, retry_after_s: float) -> None:
+        super().__init__(f"Flood control exceeded. Retry in {retry_after_s:g} seconds")
+        self.retry_after_s = retry_after_s
 
-    @property
-    def is_refused_token(self) -> bool:
-        """Of one method it proves nothing: an unknown path looks the same."""
-        return self.code in (HTTPStatus.UNAUTHORIZED, HTTPStatus.NOT_FOUND)
 
-    def says(self, phrase: str) -> bool:
-        """Whether the server refused what it was given, with this phrase (a pattern, lower case)."""
-        return self.code == HTTPStatus.BAD_REQUEST and re.search(phrase, self.said.lower()) is not None
+class LostReplyError(NetworkError):
+    """Nobody heard what became of a call that was sent: it may have been carried out."""
 
 
 class _Limits:
@@ -115,7 +120,7 @@ class _Limits:
         self._closed_until[chat_id or method] = time.monotonic() + retry_after_s
 
     def reserve(self, method: str, chat_id: Any) -> float:
-        """The seconds to wait before this call. Raises TelegramError where they are many, or it is only for show."""
+        """The seconds to wait before this call. Raises FloodError where they are many, or where it is only for show."""
         now = time.monotonic()
         is_cosmetic = method in _COSMETIC
         free_at = [now, self._closed_until.get(chat_id or method, now)]
@@ -130,81 +135,80 @@ class _Limits:
                 free_at.append(taken[-1][0] + GROUP_MESSAGES_S)
         wait_s = max(free_at) - now
         if wait_s > (0 if is_cosmetic else LONGEST_WAIT_S):
-            raise TelegramError(f"Flood control exceeded. Retry in {wait_s:g} seconds", FLOOD, {"retry_after": wait_s})
+            raise FloodError(wait_s)
         for times in taken:
             times.append(now + wait_s)
         return wait_s
 
 
-class TelegramApi:
-    """The Bot API at `root`. `connections` is how many calls may be under way at once."""
+class TelegramRequest(BaseRequest):
+    """One pool of connections, of aiohttp: a call takes a quarter of the time that the client's own library needs.
+    `connections` is how many calls may be under way at once."""
 
-    def __init__(self, token: str, root: str, connections: int) -> None:
-        self.token = token
-        self.root = root
+    def __init__(self, token: str, connections: int) -> None:
+        self._token = token
         self._connections = connections
         self._limits = _Limits()
         self._session: aiohttp.ClientSession | None = None
 
-    async def open(self) -> None:
+    @property
+    def read_timeout(self) -> float:
+        return READ_TIMEOUT_S
+
+    async def initialize(self) -> None:
         if self._session is None:
-            trusted = ssl.create_default_context()
-            # Some systems have none of their own.
-            trusted.load_verify_locations(certifi.where())
-            connector = aiohttp.TCPConnector(limit=self._connections, ssl=trusted)
+            connector = aiohttp.TCPConnector(limit=self._connections, ssl=httpx.create_ssl_context())
             self._session = aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())
 
-    async def close(self) -> None:
+    async def shutdown(self) -> None:
         if self._session is not None:
             await self._session.close()
             self._session = None
 
-    async def call(
-        self, method: str, *, document: File | None = None, read_timeout_s: float = READ_TIMEOUT_S, **parameters: Any
-    ) -> Any:
-        """The result. Parameters that are None are left out. Raises TelegramError, with `retry_after_s` for status 429
-        and for what would lead to it."""
-        chat_id = parameters.get("chat_id")
-        if wait_s := self._limits.reserve(method, chat_id):
+    async def do_request(
+        self, url: str, method: str, request_data: RequestData | None = None, *_: Any, **options: Any
+    ) -> tuple[int, bytes]:
+        """Raises FloodError for status 429 and for what would lead to it, LostReplyError where a call was sent and
+        nobody says what became of it, NetworkError where it was not."""
+        name = url.rpartition("/")[2]
+        chat_id = request_data.parameters.get("chat_id") if request_data else None
+        if wait_s := self._limits.reserve(name, chat_id):
             await asyncio.sleep(wait_s)
-        form = aiohttp.FormData(quote_fields=False)
-        for name, value in parameters.items():
-            if value is not None:
-                form.add_field(name, value if isinstance(value, str) else json.dumps(value))
-        if document is not None:
-            # As a file it is written piece by piece, so that other chats do not wait for a large one.
-            mime = mimetypes.guess_type(document.name)[0] or "application/octet-stream"
-            form.add_field("document", BytesIO(document.content), filename=document.name, content_type=mime)
-        status, payload = await self._post(method, form, read_timeout_s)
-        if status in _HALFWAY:
-            raise TelegramError(f"Telegram answers with status {status}", is_uncertain=True)
+        asked_s = options.get("read_timeout")
+        read_s = asked_s if isinstance(asked_s, int | float) else READ_TIMEOUT_S
         try:
-            answer = json.loads(payload)
-            if answer["ok"]:
-                return answer["result"]
-            said, more = str(answer["description"]), dict(answer.get("parameters", {}))
-        except (ValueError, LookupError, TypeError):
-            # A proxy, or the page of a network that wants a login: what it says, says nothing of the token.
-            said, more = f"what answers with status {status} is no Bot API", {}
-            status = status if status == FLOOD else 0
-        error = TelegramError(said, status, more)
-        if error.retry_after_s is not None:
-            self._limits.close(method, chat_id, error.retry_after_s)
-        raise error
-
-    async def _post(self, method: str, form: aiohttp.FormData, read_timeout_s: float) -> tuple[int, bytes]:
-        assert self._session is not None
-        url, proxy = f"{self.root}/bot{self.token}/{method}", _proxy(self.root)
-        timeout = aiohttp.ClientTimeout(total=CALL_TIMEOUT_S, connect=CONNECT_TIMEOUT_S, sock_read=read_timeout_s)
-        try:
-            async with self._session.post(
-                url, data=form, timeout=timeout, proxy=proxy, allow_redirects=False
-            ) as response:
-                return response.status, await response.read()
+            code, payload = await self._call(url, method, request_data, read_s)
         except (aiohttp.ClientError, OSError) as error:
-            said = _network_clause(error, self.root).replace(self.token, "<token>")
+            kind = NetworkError if isinstance(error, _UNSENT) else LostReplyError
             # The cause would show the token in a traceback as well.
-            raise TelegramError(said, is_uncertain=not isinstance(error, _UNSENT)) from None
+            raise kind(_network_clause(error, url).replace(self._token, "<token>")) from None
+        if code in _HALFWAY:
+            raise LostReplyError(f"Telegram answers with status {code}")
+        if code != HTTPStatus.TOO_MANY_REQUESTS:
+            if b'"ok"' not in payload:
+                # A proxy, or the page of a network that wants a login: what it says, says nothing of the token.
+                raise NetworkError(f"what answers with status {code} is no Bot API")
+            return code, payload
+        try:
+            flood = FloodError(float(json.loads(payload)["parameters"]["retry_after"]))
+        except (ValueError, KeyError, TypeError):
+            flood = FloodError(1.0)
+        self._limits.close(name, chat_id, flood.retry_after_s)
+        raise flood
+
+    async def _call(self, url: str, method: str, data: RequestData | None, read_s: float) -> tuple[int, bytes]:
+        assert self._session is not None
+        body: Any = data.json_parameters if data else None
+        if data and data.contains_files:
+            body = aiohttp.FormData(body, quote_fields=False)
+            for field, (file_name, content, mime) in data.multipart_data.items():
+                # As a file it is written piece by piece, so that other chats do not wait for a large one.
+                file = BytesIO(content) if isinstance(content, bytes) else content
+                body.add_field(field, file, filename=file_name, content_type=mime)
+        timeout = aiohttp.ClientTimeout(total=CALL_TIMEOUT_S, connect=CONNECT_TIMEOUT_S, sock_read=read_s)
+        options: Any = {"timeout": timeout, "proxy": _proxy(url.rpartition("/bot")[0]), "allow_redirects": False}
+        async with self._session.request(method, url, data=body, **options) as response:
+            return response.status, await response.read()
 
 
 @cache
@@ -226,11 +230,33 @@ def _network_clause(error: Exception, url: str) -> str:
 
 def clause(error: TelegramError) -> str:
     """What is wrong with the connection, for a person."""
-    if error.is_refused_token:
+    if isinstance(error, InvalidToken | EndPointNotFound):
         return "the token is refused (401)"
-    if error.code == HTTPStatus.CONFLICT:
-        return "a webhook takes the updates (409)" if "webhook" in error.said.lower() else CONFLICT
-    return error.said
+    if isinstance(error, Conflict):
+        return "a webhook takes the updates (409)" if "webhook" in error.message.lower() else CONFLICT
+    return error.message
+
+
+def is_said(error: TelegramError, phrase: str) -> bool:
+    """Whether the server refused with this phrase (lower case)."""
+    return isinstance(error, BadRequest) and phrase in error.message.lower()
+
+
+def delivery_error(error: TelegramError) -> DeliveryError:
+    """The same as an error of ours; raise it `from` the original."""
+    said = error.message
+    if isinstance(error, Forbidden):
+        return DeliveryError(f"Telegram does not let the bot write there: {said}", is_permanent=True)
+    if isinstance(error, BadRequest) and _GONE.search(said.lower()):
+        return DeliveryError(f"Telegram has no such chat for the bot: {said}", is_permanent=True)
+    delay_s = error.retry_after_s if isinstance(error, FloodError) else None
+    return DeliveryError(
+        f"Telegram did not take the message: {said}",
+        retry_after_s=delay_s,
+        # No later edit of that message can succeed, so that it has to be posted anew.
+        is_missing=isinstance(error, BadRequest),
+        is_uncertain=isinstance(error, LostReplyError),
+    )
 
 
 class TelegramMessages:
@@ -239,8 +265,8 @@ class TelegramMessages:
     limit_chars = LIMIT_UTF16
     is_idempotent = False
 
-    def __init__(self, api: TelegramApi, address: Address, reply_to: str | None) -> None:
-        self._api = api
+    def __init__(self, bot: Bot, address: Address, reply_to: str | None) -> None:
+        self._bot = bot
         self._chat_id = int(address.chat_id)
         self._thread_id = int(address.thread_id) if address.thread_id else None
         is_group = self._chat_id < 0
@@ -260,9 +286,9 @@ class TelegramMessages:
     async def typing(self) -> None:
         """Failure is ignored: the message itself will show it."""
         try:
-            await self._call("sendChatAction", action="typing")
-        except DeliveryError as error:
-            _log.debug("telegram.typing_failed", error=str(error))
+            await self._bot.send_chat_action(self._chat_id, ChatAction.TYPING, message_thread_id=self._thread_id)
+        except TelegramError as error:
+            _log.debug("telegram.typing_failed", error=error.message)
 
     async def prepare(self, answer: Answer) -> None:
         """Nothing is private in a group of Telegram; what may not be said there is refused by the commands."""
@@ -271,107 +297,130 @@ class TelegramMessages:
         """In private chats only, gone after half a minute. A server that does not know it is not asked again."""
         if not self._has_drafts:
             return False
-        draft_id = zlib.crc32(nonce.encode()) or 1
         try:
-            await self._call("sendMessageDraft", draft_id=draft_id, text=part.text, entities=_entities(part))
-        except DeliveryError as error:
-            if error.retry_after_s is not None:
-                raise
-            _log.info("telegram.no_draft", error=str(error))
+            await self._bot.send_message_draft(
+                self._chat_id,
+                zlib.crc32(nonce.encode()) or 1,
+                part.text,
+                message_thread_id=self._thread_id,
+                entities=_entities(part),
+            )
+        except FloodError as error:
+            raise delivery_error(error) from error
+        except TelegramError as error:
+            _log.info("telegram.no_draft", error=error.message)
             self._has_drafts = False
         return self._has_drafts
 
     async def post(self, part: StyledText, answer: Answer | None, nonce: str) -> str:
         """When a file failed after the text was posted, the next call goes on with the files."""
         if part.text and self._text_id is None:
-            message = await self._call("sendMessage", reply_parameters=self._reply(), **_shown(part, answer))
-            self._text_id = str(message["message_id"])
-            self._reply_to = None  # the parts that follow stand under the first
+            self._text_id = await self._post(part, answer)
         last_file_id = await self._send_files(answer)
         message_id, self._text_id = self._text_id or last_file_id, None
         return message_id
 
     async def edit(self, message_id: str, part: StyledText, answer: Answer | None) -> None:
         """Raises a DeliveryError with `is_missing` when the message is gone or cannot be edited any more."""
-        await self._call("editMessageText", message_id=int(message_id), **_shown(part, answer))
+
+        async def change(entities: Sequence[MessageEntity]) -> None:
+            try:
+                await self._bot.edit_message_text(
+                    part.text,
+                    chat_id=self._chat_id,
+                    message_id=int(message_id),
+                    entities=entities,
+                    reply_markup=_keyboard(answer),
+                    link_preview_options=LinkPreviewOptions(is_disabled=True),
+                )
+            except BadRequest as error:
+                if not is_said(error, "message is not modified"):
+                    raise
+
+        await self._delivered(change, _entities(part))
         await self._send_files(answer)
 
     async def remove(self, message_id: str) -> None:
         """Raises DeliveryError: Telegram deletes nothing that is older than two days."""
-        await self._call("deleteMessage", message_id=int(message_id))
+        try:
+            await self._bot.delete_message(self._chat_id, int(message_id))
+        except TelegramError as error:
+            raise delivery_error(error) from error
+
+    async def _post(self, part: StyledText, answer: Answer | None) -> str:
+        async def send(entities: Sequence[MessageEntity]) -> Message:
+            return await self._bot.send_message(
+                self._chat_id,
+                part.text,
+                entities=entities,
+                message_thread_id=self._thread_id,
+                reply_parameters=self._reply(),
+                reply_markup=_keyboard(answer),
+                link_preview_options=LinkPreviewOptions(is_disabled=True),
+            )
+
+        message = await self._delivered(send, _entities(part))
+        self._reply_to = None  # the parts that follow stand under the first
+        return str(message.message_id)
 
     async def _send_files(self, answer: Answer | None) -> str:
         """Sends those not sent yet; returns the id of the last."""
         message_id, files = "", answer.files if answer else ()
         while self._files_sent < len(files):
             file = files[self._files_sent]
-            message = await self._call("sendDocument", reply_parameters=self._reply(), document=file)
-            message_id = str(message["message_id"])
+
+            async def send(_: Sequence[MessageEntity], file: File = file) -> Message:
+                return await self._bot.send_document(
+                    self._chat_id,
+                    InputFile(file.content, filename=file.name),
+                    message_thread_id=self._thread_id,
+                    reply_parameters=self._reply(),
+                )
+
+            message_id = str((await self._delivered(send)).message_id)
             self._files_sent += 1
         return message_id
 
-    def _reply(self) -> Json | None:
-        return {"message_id": self._reply_to, "allow_sending_without_reply": True} if self._reply_to else None
+    def _reply(self) -> ReplyParameters | None:
+        return ReplyParameters(self._reply_to, allow_sending_without_reply=True) if self._reply_to else None
 
-    async def _call(self, method: str, **parameters: Any) -> Any:
-        """Calls for this chat, and its topic where something is sent: following a group that moved, leaving a topic
-        that is gone, and without entities when Telegram refuses what it was given; raises DeliveryError."""
+    async def _delivered(
+        self, call: Callable[[Sequence[MessageEntity]], Awaitable[T]], entities: Sequence[MessageEntity] = ()
+    ) -> T:
+        """Calls, following a group that moved, leaving a topic that is gone, and without entities when Telegram refuses
+        what it was given; raises DeliveryError."""
         has_moved = False
         while True:
-            thread_id = self._thread_id if method.startswith("send") else None
             try:
-                return await self._api.call(method, chat_id=self._chat_id, message_thread_id=thread_id, **parameters)
+                return await call(entities)
             except TelegramError as error:
-                if error.new_chat_id is not None and not has_moved:
+                if isinstance(error, ChatMigrated) and not has_moved:
                     self._chat_id, has_moved = error.new_chat_id, True
-                elif thread_id is not None and error.says("message thread not found"):
+                elif self._thread_id is not None and is_said(error, "message thread not found"):
                     self._thread_id = None
-                elif parameters.get("entities") and error.says(_FORMATTING):
-                    _log.warning("telegram.sent_plain", error=error.said)
-                    parameters["entities"] = None
-                elif error.says("message is not modified"):
-                    return None
+                elif entities and isinstance(error, BadRequest) and _FORMATTING.search(error.message.lower()):
+                    _log.warning("telegram.sent_plain", error=error.message)
+                    entities = ()
                 else:
-                    raise
+                    raise delivery_error(error) from error
 
 
-def _shown(part: StyledText, answer: Answer | None) -> dict[str, Any]:
-    """A text with its buttons, as parameters."""
-    return {
-        "text": part.text,
-        "entities": _entities(part),
-        "reply_markup": _keyboard(answer),
-        "link_preview_options": {"is_disabled": True},
-    }
+def _entities(part: StyledText) -> list[MessageEntity]:
+    entities = [
+        MessageEntity(entity.kind, entity.offset, entity.length, url=entity.url, language=entity.language)
+        for entity in part.entities
+        if entity.kind not in _UNKNOWN
+    ]
+    return list(MessageEntity.adjust_message_entities_to_utf_16(part.text, entities))
 
 
-def _entities(part: StyledText) -> list[Json]:
-    """Counted in UTF-16 units."""
-    entities: list[Json] = []
-    for entity in part.entities:
-        if entity.kind not in _UNKNOWN:
-            offset, length = (
-                utf16_length(part.text[: entity.offset]),
-                utf16_length(part.text[entity.offset : entity.end]),
-            )
-            told = {
-                "type": entity.kind,
-                "offset": offset,
-                "length": length,
-                "url": entity.url,
-                "language": entity.language,
-            }
-            entities.append({name: value for name, value in told.items() if value is not None})
-    return entities
-
-
-def _keyboard(answer: Answer | None) -> Json | None:
+def _keyboard(answer: Answer | None) -> InlineKeyboardMarkup | None:
     """Buttons in the order given; short ones share a row."""
-    rows: list[list[dict[str, str]]] = []
+    rows: list[list[InlineKeyboardButton]] = []
     for button in answer.buttons if answer else ():
         last = rows[-1] if rows else []
-        is_short = all(len(label) <= SHORT_LABEL_CHARS for label in (button.label, *(other["text"] for other in last)))
+        is_short = all(len(label) <= SHORT_LABEL_CHARS for label in (button.label, *(other.text for other in last)))
         if not (is_short and 0 < len(last) < BUTTONS_A_ROW):
             rows.append(last := [])
-        last.append({"text": button.label, "callback_data": button.id})
-    return {"inline_keyboard": rows} if rows else None
+        last.append(InlineKeyboardButton(button.label, callback_data=button.id))
+    return InlineKeyboardMarkup(rows) if rows else None

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from telegram import Update, User
 
 from adapters.telegram.normalize import moved, normalize
 from core.types import Address, Attachment, Command, Inbound, Scope, Sender
@@ -27,7 +28,8 @@ def chats() -> Iterator[BotChats]:
 
 
 def read(chats: BotChats, update: dict[str, Any]) -> Inbound | None:
-    return normalize(update, chats.bot, NOW)
+    me = User.de_json(chats.bot, None)
+    return normalize(Update.de_json(update, None), me, NOW)
 
 
 def heard(chats: BotChats, update: dict[str, Any]) -> Inbound:
@@ -291,9 +293,9 @@ async def test_notices_of_the_chat_say_nothing(chats: BotChats) -> None:
 
 async def test_a_group_that_moves_tells_both_ids(chats: BotChats) -> None:
     for update in chats.migrate(GROUP, -100555):
-        assert moved(update) == ("-200", "-100555")
+        assert moved(Update.de_json(update, None)) == ("-200", "-100555")
         assert read(chats, update) is None
-    assert moved(chats.user_says(42, "hi")) is None
+    assert moved(Update.de_json(chats.user_says(42, "hi"), None)) is None
 
 
 async def test_half_characters_become_whole(chats: BotChats) -> None:
