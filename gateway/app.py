@@ -36,6 +36,7 @@ from core.notes.provider import NotesProvider
 from core.ports import Adapter, Model
 from core.search.expansion import ExpandedRecall
 from core.search.recall import HistoryProvider
+from core.store.facts import FactKind
 from core.store.sync import PLATFORM as MEMORY
 from core.store.sync import SyncQueue
 from core.tools.reminder import reminder
@@ -51,7 +52,7 @@ from gateway.commands.registry import CommandGroup, Commands
 from gateway.commands.reminders import ReminderCommands
 from gateway.commands.sessions import SessionCommands, tell_of_restart
 from gateway.commands.status import StatusCommands, UsageCommands
-from gateway.delivery import Delivery, ProviderReply, ReplyFactory
+from gateway.delivery import Delivery, ReplyFactory, memory_reply
 from gateway.owner_notices import OwnerNotices
 from gateway.router import Router
 from gateway.scheduler import Scheduler
@@ -134,7 +135,7 @@ class _Process:
                 )
             ]
             if self._memory.externals:
-                self._opened[MEMORY] = lambda address, reply_to: ProviderReply(self._memory)
+                self._opened[MEMORY] = lambda address, reply_to: memory_reply(self._memory)
                 self._delivery.on_memory_given_up = self._memory.given_up
             intake = {name: tasks.create_task(self._supervisor.run(one)) for name, one in self._adapters.items()}
             # Once every platform has refused us or has ended, nobody can say anything any more.
@@ -256,13 +257,8 @@ def _memory(
     ]
     options = settings.memory
     if options.facts:
-        blend = FactRanking(
-            half_life_days={
-                "project": options.project_half_life_days,
-                "episode": options.episode_half_life_days,
-                "working": options.working_half_life_days,
-            }
-        )
+        kinds: tuple[FactKind, ...] = ("project", "episode", "working")
+        blend = FactRanking(half_life_days={kind: getattr(options, f"{kind}_half_life_days") for kind in kinds})
         reader = FactReader(services.facts, review, services.clock, zone, helper, settings.model.helper)
         known = KnownFacts(services.facts, blend, zone)
         builtins.append(FactsProvider(services.facts, known, reader, evidence, review))

@@ -252,24 +252,32 @@ class Delivery:
         return min(max((next_at - self._clock.now()).total_seconds(), SHORTEST_REST_S), LONGEST_REST_S)
 
 
-class ProviderReply:
-    """Fills the role Reply: the key of its record says everything, but for the ids in the answer."""
+class QuietReply:
+    """Fills the role Reply where nothing is shown on the way: `send` gets what was begun with, and the answer."""
 
-    def __init__(self, memory: MemoryManager) -> None:
-        self._memory = memory
-        self._key = ""
+    def __init__(self, send: Callable[[DeliveryRecord, Answer], Awaitable[None]]) -> None:
+        self._send = send
 
     def begin(self, record: DeliveryRecord) -> None:
-        self._key = record.key
+        self._record = record
 
     def show(self, text: str) -> None:
         """Nobody looks."""
 
     async def finish(self, answer: Answer) -> None:
-        task = SyncTask.parse(self._key, answer.text)
-        if task is None:
-            raise DeliveryError(f"no memory understands {self._key}", is_permanent=True)
-        await self._memory.deliver(task)
+        await self._send(self._record, answer)
 
     async def abandon(self) -> None:
-        """Nothing was begun."""
+        """Nothing was shown."""
+
+
+def memory_reply(memory: MemoryManager) -> Reply:
+    """To a memory service: the key of the record says everything, but for the ids in the answer."""
+
+    async def send(record: DeliveryRecord, answer: Answer) -> None:
+        task = SyncTask.parse(record.key, answer.text)
+        if task is None:
+            raise DeliveryError(f"no memory understands {record.key}", is_permanent=True)
+        await memory.deliver(task)
+
+    return QuietReply(send)

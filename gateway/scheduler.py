@@ -25,6 +25,7 @@ from core.store.jobs import Job, Jobs
 from core.store.mailbox import Outbox, OutboxItem
 from core.types import Address, Answer, CommandSpec, ErasureEpoch, Inbound, Scope, Sender
 from gateway import texts
+from gateway.delivery import QuietReply
 
 PLATFORM = "cron"
 CLOSING_S = 5.0
@@ -100,7 +101,7 @@ class Scheduler:
 
     def reply(self, address: Address, reply_to: str | None = None) -> Reply:
         """The way from a cron session to the chat its job belongs to."""
-        return _Reply(self, int(address.chat_id) if address.chat_id.isdecimal() else 0)
+        return self._reply(int(address.chat_id) if address.chat_id.isdecimal() else 0)
 
     async def reload(self) -> None:
         """Does what is due and sets the date of the next look; called whenever the rows have changed."""
@@ -143,7 +144,7 @@ class Scheduler:
         if standing is None or not standing.is_active:
             return None
         if standing.text and standing.is_prompt:
-            reply = _Reply(self, job.id, self._lateness(due_at, now))
+            reply = self._reply(job.id, self._lateness(due_at, now))
             entry_id = await sink.admit(_inbound(standing, due_at, now, epoch), reply)
         elif standing.text:
             await self._remind(standing, due_at, now, epoch)
@@ -167,43 +168,24 @@ class Scheduler:
         rest_s = late_s % 60 if late_s >= 60 else 0
         return f"late by {spell(late_s - rest_s)}" if late_s > self._late_after_s else ""
 
-    async def target_reply(self, job_id: int) -> Reply:
-        """The way to the target of a job. Raises DeliveryError when there is none (any more)."""
-        job = await self._jobs.get(job_id)
-        if job is None:
-            raise DeliveryError(f"There is no job {job_id}.", is_permanent=True)
-        try:
-            await self._jobs.check(job)
-            return self._deliver(job.target)
-        except Refused as refusal:
-            raise DeliveryError(str(refusal), is_permanent=True) from refusal
-        except LookupError as error:
-            raise DeliveryError(f"{job.target.platform} is not connected.") from error
+    def _reply(self, job_id: int, late: str = "") -> Reply:
+        """The answer of a cron session goes to the target of its job; a DeliveryError when there is none (any more)."""
 
+        async def send(record: DeliveryRecord, answer: Answer) -> None:
+            job = await self._jobs.get(job_id)
+            if job is None:
+                raise DeliveryError(f"There is no job {job_id}.", is_permanent=True)
+            try:
+                await self._jobs.check(job)
+                reply = self._deliver(job.target)
+            except Refused as refusal:
+                raise DeliveryError(str(refusal), is_permanent=True) from refusal
+            except LookupError as error:
+                raise DeliveryError(f"{job.target.platform} is not connected.") from error
+            reply.begin(record)
+            await reply.finish(replace(answer, text=f"({late}) {answer.text}") if late else answer)
 
-class _Reply:
-    """The answer of a cron session goes to the target of its job. Nothing is shown meanwhile."""
-
-    def __init__(self, scheduler: Scheduler, job_id: int, late: str = "") -> None:
-        self._scheduler = scheduler
-        self._job_id = job_id
-        self._late = late
-        self._receipt: DeliveryRecord | None = None
-
-    def begin(self, receipt: DeliveryRecord) -> None:
-        self._receipt = receipt
-
-    def show(self, text: str) -> None:
-        return
-
-    async def finish(self, answer: Answer) -> None:
-        reply = await self._scheduler.target_reply(self._job_id)
-        if self._receipt is not None:
-            reply.begin(self._receipt)
-        await reply.finish(replace(answer, text=f"({self._late}) {answer.text}") if self._late else answer)
-
-    async def abandon(self) -> None:
-        return
+        return QuietReply(send)
 
 
 def _inbound(job: Job, due_at: datetime, now: datetime, epoch: ErasureEpoch) -> Inbound:

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from core.types import Usage
-from gateway.delivery import Delivery, ProviderReply
+from gateway.delivery import Delivery, memory_reply
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, says
 
@@ -49,7 +49,7 @@ async def carried(harness: GatewayHarness, many: int) -> list[tuple[object, ...]
     """What the watcher has heard through the outbox, once it is so much."""
     watcher = sys.modules["mneme_plugin_watcher"]
     services = harness.services
-    replies = {"memory": lambda address, reply_to: ProviderReply(harness.memory)}
+    replies = {"memory": lambda address, reply_to: memory_reply(harness.memory)}
     worker = asyncio.create_task(Delivery(services.inbox, services.outbox, services.clock, replies).run())
     async with asyncio.timeout(10):
         while len(watcher.HEARD) < many:

@@ -107,19 +107,24 @@ async def test_answers_that_a_crash_held_up_find_their_way(life: SchedulerHarnes
 
 
 async def test_ways_that_lead_nowhere(life: SchedulerHarness) -> None:
+    async def answer(chat_id: str) -> None:
+        reply = life.cron.reply(Address(platform="cron", chat_id=chat_id))
+        reply.begin(ListRecord())
+        await reply.finish(Answer(text="x"))
+
     for chat_id in ("99", "0", "x", "", "-1"):
         with pytest.raises(DeliveryError, match="There is no job") as error:
-            await life.cron.reply(Address(platform="cron", chat_id=chat_id)).finish(Answer(text="x"))
+            await answer(chat_id)
         assert error.value.is_permanent
     local = Address(platform="terminal", chat_id="local")
     job = await life.add(target=local, scope=Scope.account("terminal", "local"))
     with pytest.raises(DeliveryError, match="terminal is not connected") as error:
-        await life.cron.reply(Address(platform="cron", chat_id=str(job.id))).finish(Answer(text="x"))
+        await answer(str(job.id))
     assert not error.value.is_permanent
     life.error = DeliveryError("blocked", is_permanent=True)
     job = await life.add()
     with pytest.raises(DeliveryError, match="blocked"):
-        await life.cron.reply(Address(platform="cron", chat_id=str(job.id))).finish(Answer(text="x"))
+        await answer(str(job.id))
 
 
 async def test_a_zone_that_vanished_pauses_its_job(life: SchedulerHarness) -> None:
