@@ -15,8 +15,9 @@ from adapters.telegram.adapter import check_telegram
 from config.settings import ENVIRONMENT, Settings
 from core.errors import ConfigError, MnemeError, StoreError
 from core.memory.manager import ProviderThread, foreign
+from core.store.mailbox import OutboxCounts
 from core.store.sqlite import database as sqlite
-from core.store.sync import QueueCounts
+from core.store.sync import PLATFORM as MEMORY
 from gateway import texts
 from gateway.services import Services, WallClock, chosen, client
 from gateway.supervisor import CONNECTED
@@ -41,7 +42,7 @@ async def check(settings: Settings | None, problems: Sequence[str] = ()) -> list
         return [*map(_problem, problems), _sqlite()]
     results = [*_home(settings), _sqlite()]
     states: Mapping[str, str] = {}
-    queues: dict[str, QueueCounts] = {}
+    queues: dict[str, OutboxCounts] = {}
     try:
         async with Services.open(settings) as services:
             async for result in _store(services):
@@ -49,7 +50,7 @@ async def check(settings: Settings | None, problems: Sequence[str] = ()) -> list
             states = await services.platforms()
             for name, table in settings.memory.providers.items():
                 if table.enabled:
-                    queues[name] = await services.sync_queue.counts(name)
+                    queues[name] = await services.outbox.counts(f"{MEMORY}:{name}:")
     except StoreError as error:
         text, is_known, _ = str(error).partition(" Run `mneme check`")
         advice = texts.RESTORE if is_known else ""
@@ -166,7 +167,7 @@ async def _discord(settings: Settings) -> str | None:
     return await check_discord(token.get_secret_value(), settings.discord_api_url, has_message_content=has_content)
 
 
-async def _provider(settings: Settings, name: str, counts: QueueCounts) -> str | None:
+async def _provider(settings: Settings, name: str, counts: OutboxCounts) -> str | None:
     found, wrong = await asyncio.to_thread(chosen, settings)
     if name in wrong:
         raise ConfigError(wrong[name])

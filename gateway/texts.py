@@ -14,7 +14,7 @@ from typing import Any
 
 from core.errors import MnemeError
 from core.markup.markdown import escape
-from core.store.sync import QueueCounts
+from core.store.mailbox import OutboxCounts
 from core.text.normalize import on_one_line
 from core.types import Account
 
@@ -110,14 +110,13 @@ def titled(title: str | None) -> str:
 # Memory services
 
 
-def sync_state(counts: QueueCounts) -> str:
+def sync_state(counts: OutboxCounts) -> str:
     """How a service stands with what it is to be told; empty when it was told everything."""
     parts = []
-    if counts.waiting:
-        tried = f" (the last try: {counts.reason})" if counts.reason and not counts.dead else ""
-        waits = f"wait{'s' * (counts.waiting == 1)} to be delivered{tried}"
-        parts.append(f"{counted(counts.waiting, 'message')} to it {waits}")
+    if waiting := counts.held + counts.due:
+        tried = f" (the last try: {counts.error})" if counts.error and not counts.dead else ""
+        parts.append(f"{counted(waiting, 'message')} to it wait{'s' * (waiting == 1)} to be delivered{tried}")
     if counts.dead:
         were = "was" if counts.dead == 1 else "were"
-        parts.append(f"{counted(counts.dead, 'message')} to it {were} given up ({counts.reason})")
+        parts.append(f"{counted(counts.dead, 'message')} to it {were} given up ({counts.error})")
     return "; ".join(parts)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Literal
 
@@ -265,6 +265,16 @@ class OutboxItem:
     id: int = 0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutboxCounts:
+    """How many items are held, due (now or later) and dead; `error`: why the latest of those that failed did."""
+
+    held: int
+    due: int
+    dead: int
+    error: str = field(default="", compare=False)
+
+
 OPEN = "done_at IS NULL AND dead_at IS NULL"
 HEADS = f"""
 SELECT MIN(id) FROM outbox WHERE {OPEN} AND payload IS NOT NULL AND (
@@ -281,12 +291,18 @@ WHERE item.key = :key AND older.done_at IS NULL AND older.dead_at IS NULL AND ol
     AND 'notice' NOT IN (older.kind, item.kind)
 LIMIT 1
 """
+_OF_PREFIX = "substr(key, 1, length(:prefix)) = :prefix"
 COUNTS = f"""
 SELECT
     COALESCE(SUM({OPEN} AND next_at IS NULL), 0) AS held,
     COALESCE(SUM({OPEN} AND next_at IS NOT NULL), 0) AS due,
-    COALESCE(SUM(dead_at IS NOT NULL), 0) AS dead
-FROM outbox
+    COALESCE(SUM(dead_at IS NOT NULL), 0) AS dead,
+    COALESCE(substr(MAX(CASE WHEN error IS NOT NULL THEN printf('%020d', id) || error END), 21), '') AS error
+FROM outbox WHERE {_OF_PREFIX}
+"""
+RETRY_DEAD = f"""
+UPDATE outbox SET dead_at = NULL, attempts = 0, next_at = :now
+WHERE {_OF_PREFIX} AND dead_at IS NOT NULL AND payload IS NOT NULL
 """
 
 INSERT = """
@@ -392,10 +408,14 @@ class Outbox:
         """This process delivers the item itself: not due until postponed."""
         await self._change(CLAIM, key)
 
-    async def counts(self) -> dict[str, int]:
-        """How many are held, due (now or later) and dead."""
-        row = await self._database.fetch_one(COUNTS)
-        return {name: row[name] if row else 0 for name in ("held", "due", "dead")}
+    async def counts(self, prefix: str = "") -> OutboxCounts:
+        """Of the items whose keys begin so."""
+        (row,) = await self._database.fetch_all(COUNTS, {"prefix": prefix})
+        return OutboxCounts(**row)
+
+    async def retry_dead(self, prefix: str) -> int:
+        """Makes those whose keys begin so due again; returns how many."""
+        return await self._database.execute(RETRY_DEAD, {"prefix": prefix, "now": self._clock.now()})
 
     async def recover(self, now: datetime) -> None:
         """At the start of a process: what the one before had claimed is due again; what is 30 days old is deleted.

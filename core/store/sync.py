@@ -20,7 +20,7 @@ from typing import Literal, get_args
 from core.ports import Clock
 from core.store import rows
 from core.store.engine import Connection, Row
-from core.store.mailbox import OPEN, OutboxItem, fill_outbox_item
+from core.store.mailbox import OutboxItem, fill_outbox_item
 from core.store.notes import VERSIONS, change_of
 from core.store.rows import MESSAGE_COLUMNS, SESSIONS, message_of, session_of, turns
 from core.store.sqlite.database import Database
@@ -87,28 +87,9 @@ class Forgotten:
     notes: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QueueCounts:
-    """Tasks that wait or were given up, and why the latest of them failed."""
-
-    waiting: int = 0
-    dead: int = 0
-    reason: str = ""
-
-
-_OF_PROVIDER = "kind = 'memory' AND substr(key, 1, length(:prefix)) = :prefix"
 _MARK = """
 INSERT INTO told (provider, subject, last_id) VALUES (:provider, :subject, :last_id)
 ON CONFLICT DO UPDATE SET last_id = MAX(last_id, excluded.last_id)
-"""
-_COUNTS = f"""
-SELECT COALESCE(SUM({OPEN}), 0) AS waiting, COALESCE(SUM(dead_at IS NOT NULL), 0) AS dead,
-    MAX(CASE WHEN error IS NOT NULL THEN printf('%020d', id) || error END) AS reason
-FROM outbox WHERE {_OF_PROVIDER} AND done_at IS NULL AND payload IS NOT NULL
-"""
-_RETRY = f"""
-UPDATE outbox SET dead_at = NULL, attempts = 0, next_at = :now
-WHERE {_OF_PROVIDER} AND dead_at IS NOT NULL AND payload IS NOT NULL
 """
 _SESSIONS = """
 SELECT :provider AS provider, sessions.id AS session_id, sessions.address_id, sessions.ended_at,
@@ -229,13 +210,6 @@ class SyncQueue:
             touched = [turn[0].id for turn in said if any(row.id in ids for row in turn)]
             tasks += [task, *(replace(task, turn=f"{first}.{mark}", hook="sync_turn") for first in touched)]
         return tasks
-
-    async def counts(self, provider: str) -> QueueCounts:
-        (row,) = await self._database.fetch_all(_COUNTS, {"prefix": f"{PLATFORM}:{provider}:"})
-        return QueueCounts(waiting=row["waiting"], dead=row["dead"], reason=(row["reason"] or "")[20:])
-
-    async def retry_dead(self, provider: str) -> int:
-        return await self._database.execute(_RETRY, {"prefix": f"{PLATFORM}:{provider}:", "now": self._clock.now()})
 
     async def arguments(self, task: SyncTask) -> tuple[object, ...] | None:
         """Of the task's hook, with what its ids stand for now; None when nothing is left of it."""

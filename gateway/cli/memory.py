@@ -19,6 +19,7 @@ from core.memory.plugins import BUILT_IN, OptionForm, Plugins
 from core.memory.provider import Mode
 from core.review.pending import ANYWAY
 from core.store.facts import Fact
+from core.store.sync import PLATFORM as MEMORY
 from core.store.sync import SyncQueue
 from core.types import Command, Json, Scope
 from gateway import texts
@@ -163,7 +164,7 @@ def _providers(as_json: AsJson = False) -> None:
         rows = dict.fromkeys(BUILT_IN, "built in, always on")
         rows |= {name: _state(settings, plugins, name) for name in plugins.names()}
         for one in found:
-            sync = texts.sync_state(await services.sync_queue.counts(one.name))
+            sync = texts.sync_state(await services.outbox.counts(f"{MEMORY}:{one.name}:"))
             rows[one.name] = f"on, {one.mode}" + (f"; {sync}" if sync else "")
         if not settings.memory.facts:
             rows["facts"] = "built in, switched off by memory.facts"
@@ -198,7 +199,7 @@ def _sync(
                 raise typer.BadParameter("write a time like 2026-05-01, May or last week", param_hint="--since")
             begins = period[0]
         queue = SyncQueue(services.database, services.clock, hooks={name: hooks_of(provider)})
-        again = await queue.retry_dead(name)
+        again = await services.outbox.retry_dead(f"{MEMORY}:{name}:")
         sessions = await queue.catch_up(begins)
         more = f", and once more of what was given up ({texts.counted(again, 'message')})" if again else ""
         when = ", as it does now" if is_running(services.settings.home) else ": start it"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from core.errors import Refused
 from core.markup.markdown import escape
+from core.store.sync import PLATFORM as MEMORY
 from core.store.usage import Spending
 from core.types import Answer, Command, Session
 from gateway import texts
@@ -44,7 +45,7 @@ class StatusCommands:
         model = f"{names.chat}, for small tasks {names.helper}" if settings.has_model else "none, I answer without one"
         states = await services.platforms()
         counts = await services.outbox.counts()
-        queued = ", ".join(f"{counts[name]} {name}" for name in ("due", "dead") if counts.get(name))
+        queued = ", ".join(f"{many} {name}" for name, many in (("due", counts.due), ("dead", counts.dead)) if many)
         # What was written last stands in the write-ahead log until it is checkpointed.
         files = (settings.home / f"{STATE}{suffix}" for suffix in ("", "-wal"))
         size = sum(file.stat().st_size for file in files if file.exists())
@@ -64,7 +65,7 @@ class StatusCommands:
         kept = ", ".join(f"{escape(name)} {escape(state)}" for name, state in memory.states.items())
         lines = [kept, *map(escape, memory.warnings)]
         for name in memory.externals:
-            if state := texts.sync_state(await self._services.sync_queue.counts(name)):
+            if state := texts.sync_state(await self._services.outbox.counts(f"{MEMORY}:{name}:")):
                 lines.append(f"{escape(name)}: {escape(state)}")
         return [f"**memory**: {line}" for line in lines]
 

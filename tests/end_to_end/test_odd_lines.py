@@ -24,7 +24,7 @@ async def babble(home: Path, lines: int, seed: int) -> None:
             assert "went wrong" not in reply.text, f"seed {seed}, line {number}: {typed[:200]!r}"
             assert reply.text.strip(), f"seed {seed}, line {number}: {typed[:200]!r}"
         assert await harness.services.inbox.waiting() == []
-        assert (await harness.services.outbox.counts()).get("due", 0) == 0
+        assert (await harness.services.outbox.counts()).due == 0
         assert await harness.services.recall.verify() == []
 
 

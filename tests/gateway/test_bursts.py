@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from core.store.mailbox import OutboxCounts
 from core.types import Address, Completion, Request, Scope
 from gateway import queues
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
@@ -105,7 +106,7 @@ async def test_what_is_added_before_anything_was_shown_is_answered_together(home
         assert model.sent(1).index("what is the capital") < model.sent(1).index("of Portugal?")
         rows = await harness.services.database.fetch_all("SELECT role, text FROM messages ORDER BY id")
         assert [row["text"] for row in rows] == ["what is the capital", "of Portugal?", "answer 2"]
-        assert await harness.services.outbox.counts() == {"held": 0, "due": 0, "dead": 0}
+        assert await harness.services.outbox.counts() == OutboxCounts(held=0, due=0, dead=0)
         assert (await harness.say("thanks")).text == "answer 3"
         assert model.sent(2).startswith(model.sent(1)[:-400]), "the prefix holds"
 

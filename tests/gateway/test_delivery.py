@@ -10,13 +10,14 @@ from pathlib import Path
 import pytest
 
 from core.errors import DeliveryError
+from core.store.mailbox import OutboxCounts
 from core.types import Answer
 from gateway.delivery import LONGEST_REST_S
 from tests.fixtures.delivery_harness import DeliveryHarness, open_delivery
 from tests.fixtures.delivery_record import hold
 from tests.fixtures.samples import inbound
 
-NOTHING = {"held": 0, "due": 0, "dead": 0}
+NOTHING = OutboxCounts(held=0, due=0, dead=0)
 
 
 @pytest.fixture
@@ -128,7 +129,7 @@ async def test_a_locked_store_costs_neither_the_answer_nor_its_booking(room: Del
     with room.locked():
         assert await room.delivery.deliver(outbox_item, reply, Answer(text="a"))
     assert reply.text == "a"
-    assert await room.outbox.counts() == {"held": 1, "due": 0, "dead": 0}
+    assert await room.outbox.counts() == OutboxCounts(held=1, due=0, dead=0)
     await room.answer(await room.drafted("b"))
     async with room.working():
         await room.watch.until(lambda: room.outbox.ends == [("a", "done"), ("b", "done")])

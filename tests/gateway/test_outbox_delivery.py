@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from core.errors import DeliveryError, StoreError
+from core.store.mailbox import OutboxCounts
 from gateway.delivery import TRIES
 from gateway.supervisor import MISTAKES
 from tests.fixtures.delivery_harness import DeliveryHarness, open_delivery
@@ -16,7 +17,7 @@ from tests.fixtures.delivery_record import hold
 
 pytestmark = pytest.mark.slow
 
-NOTHING = {"held": 0, "due": 0, "dead": 0}
+NOTHING = OutboxCounts(held=0, due=0, dead=0)
 
 
 @pytest.fixture
@@ -197,7 +198,7 @@ async def test_a_cancelled_delivery_is_made_by_the_next_process(room: DeliveryHa
         await room.watch.until(lambda: room.telegram.began == ["1"])
         await room.watch.until(lambda: getattr(room.telegram.replies[0][1], "is_finishing", False))
     assert task.cancelled()
-    assert await room.outbox.counts() == {"held": 1, "due": 0, "dead": 0}
+    assert await room.outbox.counts() == OutboxCounts(held=1, due=0, dead=0)
     await room.outbox.recover(room.clock.now())
     async with room.working():
         await room.watch.until(lambda: room.outbox.ends == [("a", "done")])

@@ -185,7 +185,7 @@ async def test_a_permanent_refusal_is_buried(home: Path) -> None:
         number = await harness.router.admit(harness.inbound("hello"), reply)
         assert number is not None
         await harness.router.serve(number)
-        assert (await harness.services.outbox.counts())["dead"] == 1
+        assert (await harness.services.outbox.counts()).dead == 1
 
 
 async def test_a_turn_that_fails_is_apologised_for_with_an_incident(home: Path) -> None:
@@ -262,7 +262,7 @@ async def test_an_answer_that_no_way_led_to_its_person_comes_with_the_next_one(h
         assert shown.answer is not None
         assert shown.answer.is_private
         assert texts.UNSEEN not in (await harness.say("/help")).text
-        assert (await harness.services.outbox.counts())["dead"] == 0
+        assert (await harness.services.outbox.counts()).dead == 0
 
 
 async def test_a_button_runs_its_command_for_its_person_in_its_place_only(home: Path) -> None:

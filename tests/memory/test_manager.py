@@ -15,6 +15,7 @@ from core.agent.tool_runner import ToolRunner
 from core.errors import ToolError
 from core.memory.manager import FAILURES
 from core.memory.provider import MemoryProvider
+from core.store.mailbox import OutboxCounts
 from core.store.notes import NoteChange
 from core.types import Json, Message, Session, Tool, ToolContext
 from tests.fixtures.memory_service import KEY, MemoryService, memory_service
@@ -61,7 +62,7 @@ async def test_a_refusal_is_not_tried_again_and_holds_up_nothing(home: Path, ser
         assert one.ends == ["buried", "done"]
         assert [text for _, text in service.held.values()] == ["user: two\nassistant: Noted."]
         assert one.notices == []
-        assert (await one.outbox.counts())["dead"] == 1
+        assert (await one.outbox.counts()).dead == 1
 
 
 @pytest.mark.parametrize("mood", ["failing", "babbling"])
@@ -192,7 +193,7 @@ async def test_nothing_of_what_is_scheduled_or_incognito_is_told(home: Path, ser
         await one.memory.turn_over(hidden, [])
         assert await one.memory.prefetch("the key", await one.context(ANA, session=hidden)) == []
         assert service.asked == []
-        assert await one.outbox.counts() == {"held": 0, "due": 0, "dead": 0}
+        assert await one.outbox.counts() == OutboxCounts(held=0, due=0, dead=0)
 
 
 async def test_what_was_erased_meanwhile_is_not_told(home: Path, service: MemoryService) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from core.store.mailbox import OutboxCounts
 from core.types import Scope
 from tests.fixtures.memory_service import KEY, MemoryService, memory_service
 from tests.fixtures.provider_harness import ANA, ProviderHarness, harness, provider
@@ -68,7 +69,7 @@ async def test_the_past_is_told_on_demand_and_once(home: Path, service: MemorySe
         await one.carried(1 + many)
         assert sorted(asked(service)) == sorted(["lately", *(f"long ago {number}" for number in range(many))])
         assert await one.queue.catch_up(EVER) == 0, "all of it is known"
-        assert (await one.queue.counts("jotter")).waiting == 0
+        assert await one.outbox.counts("memory:jotter:") == OutboxCounts(held=0, due=0, dead=0)
     assert len(service.told) == len(service.held) == many + 1
 
 
@@ -78,12 +79,12 @@ async def test_what_was_given_up_is_told_when_it_is_asked_for(home: Path, servic
         await one.turn("one")
         await one.carried(1)
         assert one.ends == ["buried"]
-        counts = await one.queue.counts("jotter")
-        assert (counts.waiting, counts.dead) == (0, 1)
-        assert "the service says 422" in counts.reason
+        counts = await one.outbox.counts("memory:jotter:")
+        assert counts == OutboxCounts(held=0, due=0, dead=1)
+        assert "the service says 422" in counts.error
         service.mood = "well"
-        assert await one.queue.retry_dead("jotter") == 1
+        assert await one.outbox.retry_dead("memory:jotter:") == 1
         one.worker.wake()
         await one.carried(2)
         assert asked(service) == ["one"]
-        assert (await one.queue.counts("jotter")).dead == 0
+        assert (await one.outbox.counts("memory:jotter:")).dead == 0

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from core.memory.provider import Forgotten, MemoryProvider
+from core.store.mailbox import OutboxCounts
 from core.store.notes import NoteChange
 from core.store.sync import SyncTask
 from core.types import Message, Session, ToolContext
@@ -71,7 +72,7 @@ async def test_nobody_was_told_so_nobody_is_asked(home: Path) -> None:
     async with harness(home) as one:
         await one.turn("a secret")
         assert await erase(one, "a secret") == []
-        assert await one.outbox.counts() == {"held": 0, "due": 0, "dead": 0}
+        assert await one.outbox.counts() == OutboxCounts(held=0, due=0, dead=0)
 
 
 async def test_what_was_erased_goes_there_and_what_was_told_with_it_stays(home: Path, service: MemoryService) -> None:
@@ -142,7 +143,7 @@ async def test_what_was_not_told_yet_is_not_forgotten_and_nothing_is_told_twice(
         for text in ("the cat is Max", None):
             await amend(one, "9", text)
         assert await erase(one, "the cat is Tom") == []
-        assert (await one.queue.counts("jotter")).waiting == 0
+        assert await one.outbox.counts("memory:jotter:") == OutboxCounts(held=0, due=0, dead=0)
         assert len(service.told) == 1
 
 
@@ -210,8 +211,8 @@ async def test_one_that_cannot_forget_is_told_to_the_owner_once(home: Path) -> N
         assert "buried" in one.ends
         assert len({key for key, _ in one.notices}) == 1
         assert "My memory “scribe” did not erase what it was asked to" in one.notices[0][1]
-        counts = await one.queue.counts("scribe")
-        assert "has no way to erase what it was told" in counts.reason
+        counts = await one.outbox.counts("memory:scribe:")
+        assert "has no way to erase what it was told" in counts.error
 
 
 @pytest.mark.parametrize(("kind", "told"), [(Keeper, ["the dog is Rex"]), (Scribe, ["the dog is Rex"] * 2)])

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from core.search.recall import Recall
-from core.store.mailbox import INTENDED, Inbox, InboxEntry, Outbox, OutboxItem
+from core.store.mailbox import INTENDED, Inbox, InboxEntry, Outbox, OutboxCounts, OutboxItem
 from core.store.query import SearchQuery
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
@@ -293,7 +293,7 @@ async def test_a_dead_process_gives_its_parcels_back(outbox: Outbox) -> None:
     assert await due(outbox) == ["claimed"]
     await outbox.done("claimed")
     assert await outbox.next_at() == LATER
-    assert await outbox.counts() == {"held": 1, "due": 1, "dead": 0}
+    assert await outbox.counts() == OutboxCounts(held=1, due=1, dead=0)
 
 
 async def test_an_answer_that_nothing_works_on_any_more_is_buried(
@@ -309,7 +309,7 @@ async def test_an_answer_that_nothing_works_on_any_more_is_buried(
     await hold(outbox, replace(outbox_item("job:1:x"), kind="reminder"))
     await filled(outbox, "filled")
     await outbox.recover(NOON)
-    assert await outbox.counts() == {"held": 2, "due": 1, "dead": 2}
+    assert await outbox.counts() == OutboxCounts(held=2, due=1, dead=2)
     dead = await database.read(
         lambda connection: [
             tuple(row)
@@ -322,7 +322,7 @@ async def test_an_answer_that_nothing_works_on_any_more_is_buried(
     ]
     await inbox.close([entry.id for entry in await inbox.waiting()])
     await outbox.recover(NOON)
-    assert await outbox.counts() == {"held": 1, "due": 1, "dead": 3}
+    assert await outbox.counts() == OutboxCounts(held=1, due=1, dead=3)
 
 
 async def test_delivered_keys_are_let_go_after_a_month(outbox: Outbox, clock: SteadyClock) -> None:
@@ -335,11 +335,11 @@ async def test_delivered_keys_are_let_go_after_a_month(outbox: Outbox, clock: St
     clock.advance(days=2)
     await outbox.recover(clock.now())
     assert not (await hold(outbox, outbox_item("a"))).is_over
-    assert await outbox.counts() == {"held": 1, "due": 0, "dead": 1}
+    assert await outbox.counts() == OutboxCounts(held=1, due=0, dead=1)
 
 
 async def test_an_empty_outbox(outbox: Outbox) -> None:
-    assert await outbox.counts() == {"held": 0, "due": 0, "dead": 0}
+    assert await outbox.counts() == OutboxCounts(held=0, due=0, dead=0)
     assert await outbox.next_at() is None
     for change in (outbox.done("x"), outbox.claim("x"), outbox.mark_dead("x", ""), outbox.set_posted("x", ["1"])):
         await change
