@@ -143,6 +143,7 @@ class FactReader:
         self._review = review
         self._clock = clock
         self._zone = ZoneInfo(zone)
+        self.is_by_rules = model is None
         self._model = model
         self._name = name
         self._asks_at = clock.now()
@@ -150,9 +151,8 @@ class FactReader:
         self._log = structlog.get_logger("facts")
 
     async def hear(self, session: Session, messages: Sequence[Message]) -> None:
-        """By rules: reads at once where they find something in these messages; the rest waits for `catch_up`. A model,
-        whose every call costs, reads several messages together."""
-        if self._model is None and await self.candidates(messages):
+        """By rules: reads at once where they find something in these messages; the rest waits for `catch_up`."""
+        if await self.candidates(messages):
             await self.read(session)
 
     async def catch_up(self) -> None:

@@ -189,7 +189,9 @@ class FactsProvider(MemoryProvider):
         return [f"{_token(fact)} {self._knowledge.line_of(fact)}" for fact in found if not _is_in_sight(fact, context)]
 
     async def sync_turn(self, session: Session, messages: Sequence[Message], key: str) -> None:
-        await self._reader.hear(session, messages)
+        # A model, whose every call costs, reads several messages together.
+        if self._reader.is_by_rules:
+            await self._reader.hear(session, messages)
 
     async def on_session_end(self, session: Session, messages: Sequence[Message]) -> None:
         await self._reader.read(session)

@@ -1,7 +1,7 @@
 """/forget from the question to the receipt: finds what is meant and, after a yes, erases it with all its copies.
 
 Messages are found as recall finds them, copies by the words and by stretches of what was said. Rows are erased by
-`core/store/erasure.py`, bytes by `erase_bytes.py`; an unfinished list is resumed after a crash.
+`core/store/erasure.py`, bytes by `core/store/sqlite/indexing.py`; an unfinished list is resumed after a crash.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from core.store.notes import Operation
 from core.store.query import DEFAULT_ROLES, SearchPlan, SearchQuery
 from core.store.rows import clean, load_inbound, moment
 from core.store.sqlite.database import Database
-from core.store.sqlite.erase_bytes import ByteErasure
+from core.store.sqlite.indexing import compact, compact_step
 from core.store.sqlite.schema import list_value
 from core.store.sqlite.text_index import TextIndex, is_stale
 from core.text.normalize import bare, is_unspaced
@@ -69,7 +69,6 @@ class Forgetting:
     ) -> None:
         self._database = database
         self._erasures = Erasures(database, clock)
-        self._bytes = ByteErasure(database)
         self._notebook = notebook
         self._files = files
         self._clock = clock
@@ -106,7 +105,7 @@ class Forgetting:
         except OSError as error:
             raise Refused(f"The files of the notes cannot be used ({error.strerror or error}). {LATER}") from error
         try:
-            found.is_clean = await self._bytes.run(PATIENCE_S)
+            found.is_clean = await compact(self._database, PATIENCE_S)
         except StoreError as error:
             # A damaged index is rebuilt by maintenance, which goes on with the bytes then.
             self._log.error("the bytes of what was erased are still there", error=str(error))
@@ -126,7 +125,7 @@ class Forgetting:
         """One small step of erasing bytes, True while there is more to do now; takes up what other processes left."""
         await self._erasures.prune()
         await self.resume(self._clock.now() - ABANDONED)
-        return await self._bytes.step()
+        return await compact_step(self._database)
 
     async def _work(self, found: ErasureList) -> None:
         """Copies outside go first, while the rows still say what to look for; each part can be done twice."""
@@ -264,7 +263,8 @@ def _find(connection: Connection, found: ErasureList, query: SearchQuery) -> Quo
         found.shown.append(ErasureItem(kind="message", text=row["text"], at=moment(row["created_at"]), who=who))
     quoting = Quoting(plan.terms, found.texts[-QUOTED_MESSAGES:], is_any=len(plan.alternatives) > 1)
     _find_unanswered(connection, found, Quoting(()) if is_narrowed else quoting)
-    _CopySearch(connection, found, quoting).run()
+    _find_repeats(connection, found, quoting)
+    _find_copies(connection, found, quoting)
     return quoting
 
 
@@ -304,64 +304,55 @@ def _find_unanswered(connection: Connection, found: ErasureList, words: Quoting)
                 found.shown.append(ErasureItem(kind="message", text=inbound.text, at=inbound.sent_at, who=who))
 
 
-class _CopySearch:
-    """Fills `found` with everything that repeats its messages."""
+def _sessions(connection: Connection, statement: str, found: ErasureList) -> set[int]:
+    return {row[0] for row in connection.execute(statement, found.values)}
 
-    def __init__(self, connection: Connection, found: ErasureList, quoting: Quoting) -> None:
-        self._connection = connection
-        self._found = found
-        self._quoting = quoting
-        self._is_limited = found.request.is_limited
-        self._made_from = set(found.ids["messages"])
 
-    def run(self) -> None:
-        self._conversation()
-        self._made_from.update(self._found.ids["repeats"])
-        for kind in erasure.COPIES:
-            self._copies(kind)
+def _find_repeats(connection: Connection, found: ErasureList, quoting: Quoting) -> None:
+    """Adds answers, results of tools and commands that repeat the messages."""
+    near, values, known = _sessions(connection, erasure.SESSIONS_OF, found), found.values, set(found.ids["messages"])
+    for row in connection.execute(erasure.CONVERSATION, values):
+        is_apart = row["kind"] != "chat" or row["blocks"] is not None
+        is_answer = row["session_id"] in near and row["id"] > values["first"]
+        if row["id"] not in known and (is_apart or is_answer) and _is_repeat(row, found, quoting, is_apart=is_apart):
+            found.ids["repeats"].append(row["id"])
+            found.texts.append(row["text"])
 
-    def _copies(self, kind: str) -> None:
-        found, made_of_it = self._found, self._sessions(erasure.OPENED_BY) if kind == "titles" else set()
-        for row_id, message_id, at, *columns in self._connection.execute(erasure.COPIES[kind][0], found.values):
+
+def _is_repeat(row: Row, found: ErasureList, quoting: Quoting, *, is_apart: bool) -> bool:
+    """An answer goes for a longer stretch; a command or a tool's result also for the words and for short copies."""
+    said, request = (row["text"], row["tools"], row["blocks"]), found.request
+    is_own = row["role"] == "user" and row["sender_id"] == request.account.user_id
+    if row["role"] == "user" and (row["kind"] != "command" or (request.is_limited and not is_own)):
+        return False
+    if not is_apart:
+        return quoting.repeats(*said)
+    may_by_words = is_own or not request.is_limited
+    return (may_by_words and quoting.has_words(*said)) or quoting.copies(*said)
+
+
+def _find_copies(connection: Connection, found: ErasureList, quoting: Quoting) -> None:
+    """Adds all else that was made of the messages or repeats them."""
+
+    def is_meant(*texts: str) -> bool:
+        # In a room the words of a query are others' too: only what was said counts, unless the texts are one's own.
+        may_by_words = kind == "updates" or not found.request.is_limited
+        return (may_by_words and quoting.has_words(*texts)) or quoting.repeats(*texts)
+
+    made_from, opened = {*found.ids["messages"], *found.ids["repeats"]}, _sessions(connection, erasure.OPENED_BY, found)
+    for kind, (statement, _) in erasure.COPIES.items():
+        for row_id, message_id, at, *columns in connection.execute(statement, found.values):
             texts = [text for text in columns if text]
-            is_made_of_it = message_id in self._made_from or row_id in made_of_it
+            is_made_of_it = message_id in made_from or (kind == "titles" and row_id in opened)
             # Exports are made again rather than looked through.
             has_files = kind == "outbox" and '"files":[{' in texts[0]
-            if not (is_made_of_it or has_files or self._is_meant(*texts, by_words=kind == "updates")):
+            if not (is_made_of_it or has_files or is_meant(*texts)):
                 continue
             found.ids[kind].append(row_id)
             if kind == "note_changes":
-                found.notes.update(texts[-1:] if is_made_of_it else [], filter(self._is_meant, texts))
-            elif kind in ("facts", "jobs") and at is not None:
+                found.notes.update(texts[-1:] if is_made_of_it else [], filter(is_meant, texts))
+            elif kind in ("facts", "jobs"):
                 found.shown.append(ErasureItem(kind="fact" if kind == "facts" else "job", text=texts[0], at=moment(at)))
-
-    def _sessions(self, statement: str) -> set[int]:
-        return {row[0] for row in self._connection.execute(statement, self._found.values)}
-
-    def _is_meant(self, *texts: str, by_words: bool = False) -> bool:
-        """In a room the words of a query are others' too: only what was said counts, unless the texts are one's own."""
-        may_by_words = by_words or not self._is_limited
-        return (may_by_words and self._quoting.has_words(*texts)) or self._quoting.repeats(*texts)
-
-    def _conversation(self) -> None:
-        near, values = self._sessions(erasure.SESSIONS_OF), self._found.values
-        for row in self._connection.execute(erasure.CONVERSATION, values):
-            is_apart = row["kind"] != "chat" or row["blocks"] is not None
-            is_answer = row["session_id"] in near and row["id"] > values["first"]
-            if row["id"] not in self._made_from and (is_apart or is_answer) and self._is_repeat(row, is_apart=is_apart):
-                self._found.ids["repeats"].append(row["id"])
-                self._found.texts.append(row["text"])
-
-    def _is_repeat(self, row: Row, *, is_apart: bool) -> bool:
-        """An answer goes for a longer stretch; a command or a tool's result also for the words and for short copies."""
-        said = (row["text"], row["tools"], row["blocks"])
-        is_own = row["role"] == "user" and row["sender_id"] == self._found.request.account.user_id
-        if row["role"] == "user" and (row["kind"] != "command" or (self._is_limited and not is_own)):
-            return False
-        if not is_apart:
-            return self._quoting.repeats(*said)
-        may_by_words = is_own or not self._is_limited
-        return (may_by_words and self._quoting.has_words(*said)) or self._quoting.copies(*said)
 
 
 RUN_TOKENS = 5

@@ -20,8 +20,7 @@ from core.store.mailbox import close_entries
 from core.store.rows import scope_parameter, visible
 from core.store.sessions import erase_message
 from core.store.sqlite.database import Database
-from core.store.sqlite.erase_bytes import want, want_checkpoint
-from core.store.sqlite.indexing import write_text
+from core.store.sqlite.indexing import want_checkpoint, want_compaction, write_text
 from core.store.sqlite.schema import in_list, list_value, overlaps
 from core.store.usage import disturb
 from core.types import Account, Address, ErasureEpoch, Scope
@@ -294,7 +293,7 @@ class Erasures:
             await write_text(self._database, partial(erase_messages, ids=ids[start : start + STEP_MESSAGES]))
 
         def finish(connection: Connection) -> None:
-            want(connection)
+            want_compaction(connection)
             values = {"id": found.token, "now": now, "list": replace(found, text="").dump()}
             connection.execute(_FINISH, {**values, "number": epoch.count(connection)})
 
@@ -327,7 +326,7 @@ def _list_of(row: Row) -> ErasureList:
 
 
 def _erase_copies(connection: Connection, found: ErasureList, now: datetime) -> None:
-    want(connection)
+    want_compaction(connection)
     close_entries(connection, found.ids["inbox"], now)
     for kind, (_, statement) in COPIES.items():
         connection.execute(statement, {"now": now, "ids": list_value(found.ids[kind])})
@@ -340,6 +339,6 @@ def _erase_copies(connection: Connection, found: ErasureList, now: datetime) -> 
 
 
 def erase_messages(connection: Connection, ids: Sequence[int]) -> None:
-    want(connection)
+    want_compaction(connection)
     for row in connection.execute(_MESSAGES, {"ids": list_value(ids)}).fetchall():
         erase_message(connection, row)

@@ -25,8 +25,7 @@ from core.store.engine import Connection, Row
 from core.store.mailbox import OutboxItem, close_entries, fill_outbox_item, withdraw
 from core.store.rows import MESSAGE_COLUMNS, message_of, place, scope_parameter, timestamp, visible
 from core.store.sqlite.database import Database
-from core.store.sqlite.erase_bytes import want_checkpoint
-from core.store.sqlite.indexing import write_text
+from core.store.sqlite.indexing import want_checkpoint, write_text
 from core.store.usage import ModelCall, disturb, log_call
 from core.text.normalize import bare
 from core.types import Address, EndReason, ErasureEpoch, Json, Message, Scope, Session

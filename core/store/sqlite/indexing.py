@@ -1,5 +1,5 @@
 """Fills the text indexes over messages, chunks and facts: takes in what is new, rebuilds, merges and checks them, a
-small step a call; bulk inserts; writes past a damaged index.
+small step a call; bulk inserts; writes past a damaged index; gets what was erased out of the bytes.
 
 Chunks are stretches of 8 to 16 messages as documents, so that a question finds the session. They come behind the
 writers: what comes after `chunked_until` is read at search; a changed chunk leaves the index (by trigger) until
@@ -10,6 +10,7 @@ connection run inside one write transaction of their caller, so that writers nev
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import groupby
@@ -338,3 +339,60 @@ def _renew_facts(connection: Connection) -> None:
     connection.execute(FACTS_RANK)
     for row in connection.execute("SELECT id FROM facts").fetchall():
         index_fact(connection, row["id"])
+
+
+COMPACTION = "erasure_compaction"
+"""Key of `state_meta`: "all" after every erasure, then "merging" and "log"; absent when nothing is to do."""
+COMPACTION_PAGES, COMPACTION_S = 16, 0.01
+"""A transaction merges so many pages at once, for so long: each costs a write to the disk."""
+PATIENCE_MS = 250
+"""How long writers wait for a reader of an old state, before they go first and the log is cut another time."""
+
+
+async def compact(database: Database, limit_s: float) -> bool:
+    """Goes on for `limit_s` seconds at most; whether no erased word lies in the files any more.
+
+    Words stay in older segments of an index until these are merged, in small steps, so that no writer waits long. Freed
+    pages are overwritten by SQLite (`PRAGMA secure_delete = ON`). A program that reads an old state keeps the bytes.
+    """
+    ends_at = time.monotonic() + limit_s
+    while await compact_step(database) and time.monotonic() < ends_at:
+        pass
+    return await database.read(lambda connection: meta(connection, COMPACTION)) is None
+
+
+async def compact_step(database: Database) -> bool:
+    """One small step; True while there is more to do now."""
+    stage = await database.read(lambda connection: meta(connection, COMPACTION))
+    if stage not in (None, "log"):
+        await database.write(_compact_indexes)
+        return True
+    if stage == "log" and await database.checkpoint(PATIENCE_MS):
+        await database.execute("DELETE FROM state_meta WHERE key = :key AND value = 'log'", {"key": COMPACTION})
+    return False
+
+
+def want_compaction(connection: Connection) -> None:
+    """Notes that something was erased."""
+    set_meta(connection, COMPACTION, "all")
+
+
+def want_checkpoint(connection: Connection) -> None:
+    """Notes that something was deleted that no text index had: only the log may hold it."""
+    if meta(connection, COMPACTION) is None:
+        set_meta(connection, COMPACTION, "log")
+
+
+def _compact_indexes(connection: Connection) -> None:
+    ends_at = time.monotonic() + COMPACTION_S
+    if meta(connection, COMPACTION) == "all":
+        # A negative number marks all segments of an index to become one.
+        for table in (*TABLES, "facts_fts"):
+            merge_table(connection, table, -COMPACTION_PAGES)
+        set_meta(connection, COMPACTION, "merging")
+        return
+    for table in (*TABLES, "facts_fts"):
+        while merge_table(connection, table, COMPACTION_PAGES):
+            if time.monotonic() > ends_at:
+                return
+    set_meta(connection, COMPACTION, "log")

@@ -10,7 +10,7 @@ import pytest
 
 from core.store.sqlite import database as database_module
 from core.store.sqlite.database import Database
-from core.store.sqlite.erase_bytes import ByteErasure, want, want_checkpoint
+from core.store.sqlite.indexing import compact, compact_step, want_checkpoint, want_compaction
 from core.store.sqlite.schema import MIGRATIONS
 from tests.fixtures.forgetting import left_of
 from tests.fixtures.stored_history import StoredHistory
@@ -21,9 +21,8 @@ def free_pages(connection: sqlite3.Connection) -> int:
 
 
 async def test_nothing_is_done_where_nothing_was_deleted(database: Database) -> None:
-    compaction = ByteErasure(database)
-    assert not await compaction.step()
-    assert await compaction.run(0.0)
+    assert not await compact_step(database)
+    assert await compact(database, 0.0)
 
 
 async def test_freed_pages_hold_nothing(database: Database) -> None:
@@ -36,7 +35,7 @@ async def test_freed_pages_hold_nothing(database: Database) -> None:
     await stored.execute("DELETE FROM messages")
     assert await database.read(free_pages) > 180
     await database.write(want_checkpoint)
-    assert await ByteErasure(database).run(60.0)
+    assert await compact(database, 60.0)
     assert left_of("Zanzibar", database.path) == []
     assert await stored.execute("PRAGMA integrity_check") == [("ok",)]
 
@@ -56,7 +55,7 @@ async def test_pages_freed_by_an_older_version_are_overwritten_once(tmp_path: Pa
     assert left_of("Zanzibar", path) == ["state.db"]
     async with Database.open(path) as database:
         assert await database.read(free_pages) > 50
-        assert await ByteErasure(database).run(60.0)
+        assert await compact(database, 60.0)
         assert left_of("Zanzibar", path) == []
 
 
@@ -66,14 +65,13 @@ async def test_it_is_cut_into_steps_and_goes_on_in_another_process(database: Dat
         await stored.session([f"Zanzibar {number}", "yes"])
     await stored.execute("UPDATE messages SET text = 'gone' WHERE role = 'user'")
     assert left_of("zanzibar", database.path)
-    await database.write(want)
+    await database.write(want_compaction)
     await database.write(want_checkpoint)
-    assert await ByteErasure(database).step()
-    assert not await ByteErasure(database).run(0.0), "there was no time for it"
+    assert await compact_step(database)
+    assert not await compact(database, 0.0), "there was no time for it"
     await stored.session(["somebody writes between two steps", "yes"])
     async with Database.open(database.path) as other:
-        compaction = ByteErasure(other)
-        while await compaction.step():
+        while await compact_step(other):
             pass
-        assert await compaction.run(0.0)
+        assert await compact(other, 0.0)
     assert left_of("zanzibar", database.path) == []
