@@ -20,12 +20,12 @@ from core.agent.sessions import PostTurn, Turn
 from core.agent.turn import Agent, AnsweredTurn
 from core.errors import DeliveryError, StaleReadError, StoreError
 from core.ports import Adapter, Clock, Reply
-from core.store.epoch import EpochGuard, View
+from core.store.epoch import EpochGuard
 from core.store.mailbox import InboxEntry, OutboxItem
 from core.text.normalize import on_one_line
 from core.types import Address, Answer, Command, Inbound, Scope, Session
 from gateway import texts
-from gateway.access import Access, Verdict
+from gateway.access import CRON, Access, Verdict
 from gateway.commands.registry import CommandContext, Commands, is_yes
 from gateway.delivery import Delivery
 from gateway.queues import ConversationQueues, PendingEvent
@@ -401,30 +401,26 @@ class Router:
         # It may have been stopped while the whole answer was being stored.
         return await self._agent.stop(turn, (await self._delivery.outbox.find(turn.outbox_item)).answer)
 
-    def _turn(self, batch: Sequence[PendingEvent], view: View) -> Turn:
-        """The outbox item is that of the first entry: after a crash it is found again whatever else waits by then."""
-        first = batch[0]
-        address = first.inbound.address
-        adapter = self._adapters.get(address.platform)
-        return Turn(
-            address=address,
-            scope=first.scope,
-            scopes=view.scopes,
-            entries=tuple(event.entry for event in batch if event.entry.id in view.open_ids),
-            outbox_item=first.outbox_item,
-            is_owner=view.is_owner,
-            epoch=view.epoch,
-            hint=adapter.hint if adapter else "",
-            is_fresh=address.platform == "cron",
-        )
-
     async def _repeat(self, batch: Sequence[PendingEvent], work: Callable[[Turn], Awaitable[T]]) -> T | None:
         """What `work` gives for what is left of the batch, once nothing was forgotten while it ran; None when all of it
         was forgotten."""
+        first, address = batch[0], batch[0].inbound.address
+        adapter = self._adapters.get(address.platform)
         while True:
             entry_ids = [event.entry.id for event in batch]
-            view = await self._epoch_guard.view(batch[0].scope, batch[-1].inbound.account, entry_ids)
-            turn = self._turn(batch, view)
+            view = await self._epoch_guard.view(first.scope, batch[-1].inbound.account, entry_ids)
+            turn = Turn(
+                address=address,
+                scope=first.scope,
+                scopes=view.scopes,
+                entries=tuple(event.entry for event in batch if event.entry.id in view.open_ids),
+                # That of the first entry: after a crash it is found again whatever else waits by then.
+                outbox_item=first.outbox_item,
+                is_owner=view.is_owner,
+                epoch=view.epoch,
+                hint=adapter.hint if adapter else "",
+                is_fresh=address.platform == CRON,
+            )
             try:
                 return await work(turn) if turn.entries else None
             except StaleReadError as stale:

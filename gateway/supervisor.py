@@ -21,6 +21,7 @@ from core.types import CommandSpec
 CONNECTING, CONNECTED, ENDED = "connecting", "connected", "ended"
 LOOK_EVERY_S = 1.0
 DEAD_AFTER_S = 300.0
+"""How long a platform may be out of reach before the owner is told."""
 SHORTEST_REST_S = 1.0
 LONGEST_REST_S = 60.0
 STORE_LOOK_EVERY_S = 0.5  # the command line promises that a running gateway notices changes within a second
@@ -48,22 +49,14 @@ class _Platform:
 
 
 class Supervisor:
-    """`on_open` is awaited once a platform has been opened, until it succeeds; nothing is listened to before.
-    `dead_after_s`: how long a platform may be out of reach before the owner is told."""
+    """`on_open` is awaited once a platform has been opened, until it succeeds; nothing is listened to before."""
 
     def __init__(
-        self,
-        sink: Sink,
-        commands: Sequence[CommandSpec],
-        on_open: Callable[[Adapter], Awaitable[None]],
-        shortest_rest_s: float = SHORTEST_REST_S,
-        dead_after_s: float = DEAD_AFTER_S,
+        self, sink: Sink, commands: Sequence[CommandSpec], on_open: Callable[[Adapter], Awaitable[None]]
     ) -> None:
         self._sink = sink
         self._commands = commands
         self._on_open = on_open
-        self._shortest_rest_s = shortest_rest_s
-        self._dead_after_s = dead_after_s
         self._platforms: dict[str, _Platform] = {}
         self._log = structlog.get_logger("supervisor")
 
@@ -89,7 +82,7 @@ class Supervisor:
                     known = states
             except StoreError as error:
                 self._log.error("what became of a platform cannot be stored", error=str(error))
-            await asyncio.sleep(min(LOOK_EVERY_S, self._dead_after_s))
+            await asyncio.sleep(LOOK_EVERY_S)
 
     async def _look(self, name: str, platform: _Platform, on_outage: Callable[[str, str], Awaitable[None]]) -> None:
         state, now = platform.sentence, asyncio.get_running_loop().time()
@@ -98,7 +91,7 @@ class Supervisor:
             tell = self._log.info if is_up else self._log.warning
             tell("a platform is connected" if is_up else "a platform is not connected", platform=name, state=state)
             platform.down_at = None if is_up else now
-        is_dead = platform.down_at is not None and now - platform.down_at > self._dead_after_s
+        is_dead = platform.down_at is not None and now - platform.down_at > DEAD_AFTER_S
         if platform.is_told != is_dead and (is_up or is_dead):
             await on_outage(name, state)
             platform.is_told = is_dead
@@ -107,7 +100,7 @@ class Supervisor:
         """Until cancelled, until `listen` returns at the end of input, or until the platform refuses us."""
         loop = asyncio.get_running_loop()
         platform = self._platforms[adapter.platform] = _Platform(adapter, loop.time())
-        rest_s = self._shortest_rest_s
+        rest_s = SHORTEST_REST_S
         is_open = is_taken_up = False
         while True:
             began = loop.time()
@@ -130,12 +123,12 @@ class Supervisor:
             except StoreError as error:
                 self._log.error("what a platform brings cannot be stored", platform=adapter.platform, error=str(error))
                 platform.state = f"out of reach ({error}), trying again"
-                rest_s = self._shortest_rest_s
+                rest_s = SHORTEST_REST_S
             except Exception as error:
                 self._log.exception("a platform fell over", platform=adapter.platform)
                 platform.state = f"out of reach ({type(error).__name__}), trying again"
             if loop.time() - began > LONGEST_REST_S:
-                rest_s = self._shortest_rest_s
+                rest_s = SHORTEST_REST_S
             await asyncio.sleep(rest_s)
             rest_s = min(rest_s * 2, LONGEST_REST_S)
 

@@ -54,19 +54,15 @@ class SessionCommands:
     async def _new(self, context: CommandContext) -> Answer:
         session = context.session
         if session.is_incognito:
-            if context.is_member:
-                raise Refused(texts.INCOGNITO_OWNER_ONLY)
-            await self._tracker.end(session)
-            return Answer(text=texts.INCOGNITO_NEW)
+            return await self._incognito("off", context)
         if session.messages == 0:
             return Answer(text=texts.ALREADY_NEW)
         await self._tracker.end(session)
         return Answer(text=texts.NEW_SESSION.format(number=session.id, title=texts.titled(session.title)))
 
     async def _title(self, command: Command, context: CommandContext) -> Answer:
-        title = " ".join(command.arguments.split())
+        title, present = " ".join(command.arguments.split()), context.session.title
         if not title:
-            present = context.session.title
             now = f"is called{texts.titled(present)}" if present else "has no title yet"
             return Answer(text=f"This conversation {now}. `/title Holidays in May` gives it a title.")
         if len(title) > TITLE_CHARS:

@@ -16,6 +16,11 @@ from gateway.supervisor import MISTAKES, Supervisor, contained
 from tests.fixtures.gateway_harness import KeptPlatform
 
 
+@pytest.fixture(autouse=True)
+def _hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(supervisor_module, "SHORTEST_REST_S", 0.001)
+
+
 class Deaf:
     """Fills the role Sink; nothing ever comes in."""
 
@@ -59,7 +64,7 @@ async def life(platform: Fragile, *failures: Exception) -> tuple[list[str], Supe
         if left:
             raise left.pop(0)
 
-    supervisor = Supervisor(Deaf(), (), take_up, shortest_rest_s=0.001)
+    supervisor = Supervisor(Deaf(), (), take_up)
     async with asyncio.timeout(5):
         await supervisor.run(platform)
     return platform.steps, supervisor
@@ -90,7 +95,7 @@ async def test_a_platform_that_cannot_be_taken_up_is_not_called_connected() -> N
         tries.release()
         raise StoreError("locked")
 
-    supervisor = Supervisor(Deaf(), (), take_up, shortest_rest_s=0.001)
+    supervisor = Supervisor(Deaf(), (), take_up)
     task = asyncio.create_task(supervisor.run(platform))
     async with asyncio.timeout(5):
         for _ in range(3):
@@ -144,6 +149,7 @@ async def test_what_is_connected_is_logged_once_each_way_and_an_outage_told_once
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(supervisor_module, "LOOK_EVERY_S", 0.005)
+    monkeypatch.setattr(supervisor_module, "DEAD_AFTER_S", 0.05)
     told = list[tuple[str, str]]()
     noted, changed = list[str](), asyncio.Event()
 
@@ -170,7 +176,7 @@ async def test_what_is_connected_is_logged_once_each_way_and_an_outage_told_once
 
     platform = Open()
     platform.problem = "not reached yet"
-    supervisor = Supervisor(Deaf(), (), take_up, dead_after_s=0.05)
+    supervisor = Supervisor(Deaf(), (), take_up)
     with capture_logs() as logs:
         running = asyncio.create_task(supervisor.run(platform))
         await asyncio.sleep(0)
