@@ -268,9 +268,9 @@ def _memory(
     memory = MemoryManager(builtins, services.clock, timeout_s, queue, found, settings.home, owner_notices.tell)
     for problem in wrong.values():
         memory.warn(problem)
-    services.notebook.connect(memory.on_memory_write)
-    review.connect(owner_notices.tell_of_pending, owner_notices.warn_of_note)
-    services.owner_files.connect(owner_notices.warn_of_file)
+    services.notebook.on_change = memory.on_memory_write
+    review.on_pending, review.on_warning = owner_notices.tell_of_pending, owner_notices.warn_of_note
+    services.owner_files.warn = owner_notices.warn_of_file
     return memory
 
 

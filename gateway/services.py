@@ -14,7 +14,7 @@ from config.settings import Settings
 from core.errors import ConfigError
 from core.memory.plugins import Plugins
 from core.memory.provider import MemoryProvider
-from core.notes.notebook import Notebook, OwnerFiles
+from core.notes.notebook import FILES, Notebook, OwnerFiles
 from core.ports import Clock
 from core.privacy.forgetting import Forgetting, HomeFiles
 from core.scheduling.appointments import Appointments
@@ -72,7 +72,7 @@ class Services:
         self.appointments = Appointments(self.jobs, clock, zone, on_change, settings.cron.max_jobs)
         self.facts = Facts(database, clock)
         self.notes = Notes(database)
-        self.notebook = Notebook(settings.home, self.notes, clock, limits, self._keep)
+        self.notebook = Notebook(settings.home, self.notes, clock, limits)
         self.owner_files = OwnerFiles(settings.home)
         self.home_files = HomeFiles(settings.home)
         self.inbox = Inbox(database, clock, registry)
@@ -84,13 +84,19 @@ class Services:
         self.forgetting = Forgetting(database, self.notebook, self.home_files, clock, zone, self.sync_queue.forget)
         self.epoch_guard = EpochGuard(database)
 
-    async def _keep(self, note: PendingNote, epoch: ErasureEpoch | None) -> str:
-        if note.target != FACT:
-            return await self.appointments.approve(note, epoch)
-        # Its rules take a while to load, which few commands need.
-        from core.facts.claims import Dictation
+    async def approve(self, note: PendingNote, scopes: frozenset[Scope], epoch: ErasureEpoch | None = None) -> str:
+        """Keeps what has waited for a yes; a sentence on it. Raises Refused when it does not fit any more."""
+        if note.target in FILES:
+            said = await self.notebook.approve(note, scopes, epoch)
+        elif note.target != FACT:
+            said = await self.appointments.approve(note, epoch)
+        else:
+            # Its rules take a while to load, which few commands need.
+            from core.facts.claims import Dictation
 
-        return await Dictation(self.facts, self.settings.general.zone).approve(note, epoch)
+            said = await Dictation(self.facts, self.settings.general.zone).approve(note, epoch)
+        await self.notebook.review.release(note)
+        return said
 
     async def note_platforms(self, states: Mapping[str, str]) -> None:
         """Keeps what /status says of the platforms, and so do the commands of a shell."""

@@ -41,8 +41,6 @@ NEARLY_FULL = 0.8
 """From this part of the limit on the answer asks to shorten."""
 
 TYPED = Author(origin="typed")
-Keep = Callable[[PendingNote, ErasureEpoch | None], Awaitable[str]]
-"""Keeps what waited and is no note: a fact, a reminder; a sentence on it."""
 Held = dict[Scope, list[str]]
 """The entries of one target, by the scope of their file."""
 T = TypeVar("T")
@@ -101,19 +99,21 @@ class NoteFiles:
 
     def read(self, scope: Scope, target: str) -> tuple[list[str], str | None]:
         """The entries, each once, and why the file cannot be read, as a sentence; neither where there is no file."""
-        path = self._path(scope, target)
+        path, reason = self._path(scope, target), ""
         try:
             content = path.read_bytes()
             # Editors on Windows open a file with a byte order mark, which is no part of the first note.
             text = with_plain_lines(content.decode("utf-8-sig"))
+            reason = f"it is over {LIMIT_BYTES:,} bytes long" if len(content) > LIMIT_BYTES else ""
         except FileNotFoundError:
             return [], None
         except OSError as error:
             return [], f"{_place(path)} cannot be read ({error.strerror or error}); nothing is written there."
         except UnicodeDecodeError as error:
-            return [], _unreadable(path, f"it is not UTF-8 text (byte {error.start + 1:,})")
-        if len(content) > LIMIT_BYTES:
-            return [], _unreadable(path, f"it is over {LIMIT_BYTES:,} bytes long")
+            reason = f"it is not UTF-8 text (byte {error.start + 1:,})"
+        if reason:
+            mend = "I leave it alone. Mend or remove the file; until then nothing is noted in it."
+            return [], f"{_place(path)} cannot be read: {reason}. {mend}"
         entries = (entry.strip() for entry in _SEPARATORS.split(text))
         return list(dict.fromkeys(entry for entry in entries if entry)), None
 
@@ -171,25 +171,18 @@ class NoteEdit:
 
 
 class Notebook:
-    """Notes under `home`/memories. `limits`: characters for each target, over all entries shown together. `keep`
-    keeps what has waited in `review` and is no note."""
+    """Notes under `home`/memories. `limits`: characters for each target, over all entries shown together."""
 
-    def __init__(
-        self, home: Path, notes: Notes, clock: Clock, limits: dict[str, int], keep: Keep | None = None
-    ) -> None:
+    def __init__(self, home: Path, notes: Notes, clock: Clock, limits: dict[str, int]) -> None:
         self._files = NoteFiles(home / "memories")
         self._notes = notes
         self._clock = clock
         self._limits = limits
         self.review = Review(notes, clock)
-        self._keep = keep
+        self.on_change: Callable[[], Awaitable[None]] | None = None
+        """Called when changes were stored."""
         self._seen: dict[tuple[Scope, str], tuple[int, ...] | None] = {}
         """The state of the file of a scope and target when its edits by hand were last looked for."""
-        self._on_change: Callable[[], Awaitable[None]] | None = None
-
-    def connect(self, on_change: Callable[[], Awaitable[None]]) -> None:
-        """`on_change` is called when changes were stored."""
-        self._on_change = on_change
 
     async def entries(self, scopes: frozenset[Scope], target: str) -> list[str]:
         """Each once, by the scopes' keys and in the order of the files."""
@@ -202,12 +195,8 @@ class Notebook:
 
     async def troubles(self, scopes: frozenset[Scope]) -> list[str]:
         """A sentence on each file of these scopes that cannot be read as notes."""
-
-        def look() -> list[str]:
-            found = (self._files.read(scope, target) for scope in sorted(scopes) for target in FILES)
-            return [sentence for _, sentence in found if sentence]
-
-        return await asyncio.to_thread(look)
+        found = (self._files.read(scope, target)[1] for scope in sorted(scopes) for target in FILES)
+        return await asyncio.to_thread(lambda: [sentence for sentence in found if sentence])
 
     async def apply(
         self,
@@ -240,21 +229,10 @@ class Notebook:
         left_out = next((f"{sentence} " for _, sentence in contents if sentence), "")
         return left_out + done
 
-    async def decide(
-        self, note: PendingNote, scopes: frozenset[Scope], is_approved: bool, epoch: ErasureEpoch | None = None
-    ) -> str:
-        """Applies it for its author, or drops it. Raises Refused when it does not fit any more."""
-        if not is_approved:
-            said = "Rejected: it is gone."
-        elif note.target not in FILES:
-            if self._keep is None:
-                raise Refused("Only notes can be kept here.")
-            said = await self._keep(note, epoch)
-        else:
-            author = Author(**note.source, origin="typed", is_insisting=True, epoch=epoch)
-            said = await self.apply(note.scope, scopes, note.target, note.operations, author)
-        await self.review.release(note)
-        return said
+    async def approve(self, note: PendingNote, scopes: frozenset[Scope], epoch: ErasureEpoch | None = None) -> str:
+        """Applies it for its author. Raises Refused when it does not fit any more."""
+        author = Author(**note.source, origin="typed", is_insisting=True, epoch=epoch)
+        return await self.apply(note.scope, scopes, note.target, note.operations, author)
 
     async def done(self, author: Author, scopes: frozenset[Scope]) -> str | None:
         """What this command did before a crash or retry, with the state of now; None when it has changed nothing."""
@@ -310,16 +288,14 @@ class Notebook:
     async def notice(self, scopes: frozenset[Scope]) -> None:
         """Logs what was edited by hand since the last look; nothing while the folder or its lock cannot be had."""
 
-        def is_new() -> bool:
-            places = ((scope, target) for scope in scopes for target in FILES)
-            return any(self._seen.get(place, ()) != self._files.state(*place) for place in places)
-
         async def look() -> None:
             async with self._files.lock():
                 for target in FILES:
                     await self._log_edits(scopes, target)
 
-        if await asyncio.to_thread(is_new):
+        places = ((scope, target) for scope in scopes for target in FILES)
+        is_new = (self._seen.get(place, ()) != self._files.state(*place) for place in places)
+        if await asyncio.to_thread(any, is_new):
             with contextlib.suppress(Refused):
                 await self._finish(look())
 
@@ -392,8 +368,8 @@ class Notebook:
         except asyncio.CancelledError:
             await asyncio.gather(task, return_exceptions=True)
             raise
-        if self._on_change is not None:
-            await self._on_change()
+        if self.on_change is not None:
+            await self.on_change()
         return done
 
     async def _state(self, scopes: frozenset[Scope], target: str) -> str:
@@ -434,7 +410,7 @@ def _note(content: str) -> str:
     content = with_plain_lines(content.encode("utf-8", "replace").decode("utf-8")).replace("\0", "").strip()
     if not content:
         raise Refused("There is nothing to note: give the text.")
-    if has_separator(content):
+    if _SEPARATORS.search(content):
         raise Refused("A note cannot contain a line with § alone: that is what separates the notes.")
     return content
 
@@ -466,18 +442,6 @@ def with_plain_lines(text: str) -> str:
     return re.sub(r"\r\n?", "\n", text)
 
 
-def has_separator(text: str) -> bool:
-    """Whether it would be read as more than one entry. Wants plain lines."""
-    return _SEPARATORS.search(text) is not None
-
-
-def _unreadable(path: Path, reason: str) -> str:
-    return (
-        f"{_place(path)} cannot be read: {reason}. I leave it alone. Mend or remove the file; until then nothing is "
-        "noted in it."
-    )
-
-
 def _place(path: Path) -> str:
     return f"memories/{path.parent.name}/{path.name}"
 
@@ -488,11 +452,8 @@ class OwnerFiles:
 
     def __init__(self, home: Path) -> None:
         self._home = home
-        self._warn: Callable[[str, str, str], Awaitable[None]] | None = None
-
-    def connect(self, warn: Callable[[str, str, str], Awaitable[None]]) -> None:
-        """`warn` is called with a file's name, the reason, and a digest of its text."""
-        self._warn = warn
+        self.warn: Callable[[str, str, str], Awaitable[None]] | None = None
+        """Called with a file's name, the reason, and a digest of its text."""
 
     async def text(self, name: str, limit_chars: int) -> str:
         """The file without hidden characters, cut with a mark where it is too long; empty where there is none."""
@@ -508,6 +469,6 @@ class OwnerFiles:
             return cleaned(shown + cut), suspicion(shown), sha256(text.encode("utf-8", "replace")).hexdigest()
 
         text, reason, digest = await asyncio.to_thread(read)
-        if reason is not None and self._warn is not None:
-            await self._warn(name, reason, digest)
+        if reason is not None and self.warn is not None:
+            await self.warn(name, reason, digest)
         return text

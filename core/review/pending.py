@@ -22,11 +22,6 @@ ANYWAY = "--anyway"
 _ANYWAYS = (ANYWAY, "\N{EM DASH}anyway")
 """Telephones make one dash of two."""
 
-OnPending = Callable[[PendingNote, datetime], Awaitable[None]]
-"""Called with what was put aside, and since when something has waited in its scope without a break."""
-OnWarning = Callable[[Scope, str, str, str], Awaitable[None]]
-"""Called for what was written into a file by hand: whose, which target, what it contains, and the text."""
-
 
 class Review:
     """What waits in `notes` for a yes."""
@@ -34,12 +29,10 @@ class Review:
     def __init__(self, notes: Notes, clock: Clock) -> None:
         self._notes = notes
         self._clock = clock
-        self._on_pending: OnPending | None = None
-        self._on_warning: OnWarning | None = None
-
-    def connect(self, on_pending: OnPending, on_warning: OnWarning) -> None:
-        self._on_pending = on_pending
-        self._on_warning = on_warning
+        self.on_pending: Callable[[PendingNote, datetime], Awaitable[None]] | None = None
+        """Called with what was put aside, and since when something has waited in its scope without a break."""
+        self.on_warning: Callable[[Scope, str, str, str], Awaitable[None]] | None = None
+        """Called for what was written into a file by hand: whose, which target, what it contains, and the text."""
 
     async def put_aside(
         self, scope: Scope, target: str, operations: Sequence[Operation], author: Author, reason: str
@@ -60,8 +53,8 @@ class Review:
     async def warn(self, scope: Scope, target: str, entries: Sequence[str]) -> None:
         """Warns of what looks wrong among entries written by hand; they stand all the same."""
         for entry in entries:
-            if self._on_warning is not None and (reason := guard.suspicion(entry)):
-                await self._on_warning(scope, target, reason, entry)
+            if self.on_warning is not None and (reason := guard.suspicion(entry)):
+                await self.on_warning(scope, target, reason, entry)
 
     async def waiting(self, scopes: frozenset[Scope]) -> Sequence[PendingNote]:
         """Oldest first."""
@@ -87,8 +80,8 @@ class Review:
 
     async def _put(self, note: PendingNote, epoch: ErasureEpoch | None = None) -> bool:
         began_at = await self._notes.put_aside(note, epoch)
-        if began_at is not None and self._on_pending is not None:
-            await self._on_pending(note, began_at)
+        if began_at is not None and self.on_pending is not None:
+            await self.on_pending(note, began_at)
         return began_at is not None
 
 

@@ -49,6 +49,7 @@ class MemoryCommands:
     specs = announced("memory")
 
     def __init__(self, services: Services, facts: FactCommands) -> None:
+        self._services = services
         self._notebook = services.notebook
         self._facts = facts
         self._zone = services.zone
@@ -134,7 +135,10 @@ class MemoryCommands:
         note = await self._notebook.review.find(context.scopes, _number(text, texts.DECIDE_USAGE))
         if context.is_member and (is_approved or note.account != context.account):
             raise Refused(texts.OWNER_DECIDES)
-        return await _told(self._notebook.decide(note, context.scopes, is_approved, context.epoch))
+        if is_approved:
+            return await _told(self._services.approve(note, context.scopes, context.epoch))
+        await self._notebook.review.release(note)
+        return Answer(text="Rejected: it is gone.")
 
     async def _undo(self, text: str, context: CommandContext) -> Answer:
         number = _number(text, texts.UNDO_USAGE) if text else None

@@ -149,7 +149,7 @@ async def _is_warned(folder: Path, text: str) -> bool:
 
     (folder / "AGENTS.md").write_text(text, encoding="utf-8")
     files = OwnerFiles(folder)
-    files.connect(warn)
+    files.warn = warn
     assert await files.text("AGENTS.md", 20_000)
     return bool(told)
 

@@ -133,7 +133,7 @@ async def test_in_a_room_a_member_changes_only_what_he_had_noted(tool: Talk, not
     assert await notebook.entries(frozenset((room,)), "memory") == []
     (waiting,) = await notebook.review.waiting(frozenset((room,)))
     quoted = f"1 {mark(Account(platform='telegram', user_id='1'))}: “The party is on Friday”"
-    assert "Noted" in await notebook.decide(waiting, frozenset((room,)), is_approved=True)
+    assert "Noted" in await notebook.approve(waiting, frozenset((room,)))
     assert await notebook.entries(frozenset((room,)), "memory") == [quoted]
     for change in ({"action": "remove"}, {"action": "replace", "content": "The party is off"}):
         with pytest.raises((Refused, ToolError), match="In a room only who had something noted"):
