@@ -29,7 +29,6 @@ UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u1950-\u19df"
 EMOJI = "\u00a9\u00ae\u200d\u203c-\u3299\ufe0f\U0001f000-\U0001faff\U000e007f"
 
 _TURNING = "\u202a\u202b\u202d\u202e\u2066-\u2068"
-_TURNS = re.compile(f"[{_TURNING}]")
 _LETTER = "A-Za-z\u00c0-\u052f\u1e00-\u1fff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
 _BLANK = "\u115f\u1160\u2800\u3164\uffa0"
 _ALWAYS = (
@@ -115,8 +114,10 @@ def suspicion(text: str) -> str | None:
     """The first thing in `text` that no honest text has, as a noun phrase; None when there is nothing."""
     if len(text) > LIMIT_CHARS:
         return REASONS["length"]
-    if found := hidden(text):
-        return f"{REASONS[found[0]]} ({found[1]})"
+    if (place := next(_places(text), None)) is not None:
+        sign = text[place]
+        kind = "direction" if re.match(f"[{_TURNING}]", sign) else "invisible"
+        return f"{REASONS['control' if unicodedata.category(sign) == 'Cc' else kind]} (U+{ord(sign):04X})"
     if neutralise(text) != text:
         return REASONS["forgery"]
     if word := mixed_word(text):
@@ -129,32 +130,16 @@ def suspicion(text: str) -> str | None:
 
 
 def cleaned(text: str) -> str:
-    """`text` without hidden characters, and with round brackets around what looks like a fence of ours."""
-    return neutralise(without_hidden(text))
+    """`text` without hidden characters (what scripts and emoji need stays), and with round brackets around what looks
+    like a fence of ours."""
+    hidden = set(_places(text))
+    return neutralise("".join(sign for place, sign in enumerate(text) if place not in hidden) if hidden else text)
 
 
 @cache
 def _patterns() -> tuple[Pattern, ...]:
     tables = tomllib.loads(files("core.guard").joinpath("patterns.toml").read_text("utf-8"))["pattern"]
     return tuple(map(Pattern, tables))
-
-
-def hidden(text: str) -> tuple[str, str] | None:
-    """The first character that hides something or turns the text around, as (``invisible``, ``direction`` or
-    ``control``, its code point); None when there is none."""
-    place = next(_places(text), None)
-    if place is None:
-        return None
-    sign = text[place]
-    if unicodedata.category(sign) == "Cc":
-        return "control", f"U+{ord(sign):04X}"
-    return "direction" if _TURNS.match(sign) else "invisible", f"U+{ord(sign):04X}"
-
-
-def without_hidden(text: str) -> str:
-    """`text` without the characters that `hidden` finds; what scripts and emoji need stays."""
-    left_out = set(_places(text))
-    return "".join(sign for place, sign in enumerate(text) if place not in left_out) if left_out else text
 
 
 def mixed_word(text: str) -> str | None:
@@ -169,7 +154,7 @@ def mixed_word(text: str) -> str | None:
 
 
 def _places(text: str) -> Iterator[int]:
-    """Where the characters stand that hide something."""
+    """Where the characters stand that hide something or turn the text around."""
     if text.isascii() and text.isprintable():
         return
     needed: set[int] | None = None
@@ -191,15 +176,10 @@ def _alphabet(letter: str) -> str:
 def _is_forged(runs: list[tuple[str, str]]) -> bool:
     if "" in dict(runs) or len(runs) == 1:
         return False
-    imitations = list(_imitations(runs))
+    like = {"latin": _CYRILLIC_LIKE, "other": LATIN_LIKE}
+    # Of each run, whether all its letters are drawn like some of the other alphabet.
+    imitations = [like[alphabet].issuperset(letters) for alphabet, letters in runs]
     if len(runs) > 2:
         return any(imitations)
     # One change only: a foreign beginning is forged ("p" of "paypal"), a foreign ending is grammar.
     return imitations[0] and runs[1][1].islower() and len(runs[1][1]) > 2
-
-
-def _imitations(runs: list[tuple[str, str]]) -> Iterator[bool]:
-    """Of each run, whether all its letters are drawn like some of the other alphabet."""
-    for alphabet, letters in runs:
-        known = _CYRILLIC_LIKE if alphabet == "latin" else LATIN_LIKE
-        yield all(letter in known for letter in letters)

@@ -130,7 +130,8 @@ class NoteEdit:
         self._size_before = _size(_shown(held))
 
     def do(self, operation: Operation) -> None:
-        before = None if operation.action == "add" else self._one(operation.old_text)
+        shelves = self.held[self._scope], _shown(self.held)
+        before = None if operation.action == "add" else _only(operation.old_text, *shelves)
         after = None if operation.action == "remove" else _note(operation.content)
         self.swap(operation.action, before, after, self._scope)
 
@@ -164,10 +165,6 @@ class NoteEdit:
             f"That would make {FILES[self._template.target]} {used:,} characters, over its limit of {limit:,}; "
             f"{left:,} would fit. Shorten, replace or remove entries first:\n{_sizes(others)}"
         )
-
-    def _one(self, old_text: str) -> str:
-        others = {place: entries for place, entries in self.held.items() if place != self._scope}
-        return _only(old_text, self.held[self._scope], _shown(others))
 
 
 class Notebook:
