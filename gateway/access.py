@@ -78,10 +78,8 @@ class Access:
 
     async def greet(self, inbound: Inbound) -> None:
         """Notes the account and its present name; a database write only when that is news."""
-        if inbound.address.platform == CRON or inbound.kind == "delete":
-            return
         account, name = inbound.account, inbound.sender.name
-        if self._greeted.get(account) != name:
+        if inbound.address.platform != CRON and self._greeted.get(account) != name:
             await self.directory.greet(account, name)
             self._greeted[account] = name
 

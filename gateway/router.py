@@ -74,7 +74,10 @@ class Router:
 
     async def admit(self, inbound: Inbound, reply: Reply) -> int | None:
         """See `core.ports.Sink`."""
-        inbound = presentable(inbound)
+        name = on_one_line(inbound.sender.name)[:NAME_CHARS] or inbound.sender.id
+        # What somebody passes on is not their command.
+        command = inbound.command if inbound.origin == "typed" else None
+        inbound = replace(inbound, sender=replace(inbound.sender, name=name), command=command)
         try:
             return await self._admitted(inbound, reply)
         except StoreError as error:
@@ -90,6 +93,7 @@ class Router:
         if inbound.kind in ("edit", "delete"):
             await self._amend(inbound)
             return None
+        await self._access.greet(inbound)
         now = self._clock.now()
         entry_id = await self._inbox.accept(self._commands.discreet(inbound), now)
         if entry_id is None:
@@ -97,10 +101,6 @@ class Router:
         self._told_of_outage.clear()
         entry = InboxEntry(id=entry_id, inbound=inbound, received_at=now)
         self._join(self._pending(entry, reply, scope, self._delivery.draft(inbound), verdict))
-        try:
-            await self._access.greet(inbound)
-        except StoreError as error:
-            self._log.warning("a name was not noted", error=str(error))
         return entry_id
 
     def _tell_of_outage(self, inbound: Inbound, error: StoreError) -> None:
@@ -372,8 +372,13 @@ class Router:
         last = batch[-1]
         for event in batch:
             event.is_answered = True
+        answer = answer or Answer(text=texts.FORGOTTEN)
+        # Behind it, what could not reach its person before.
         unseen = await self._delivery.unseen(last.inbound)
-        answer = with_unseen(answer or Answer(text=texts.FORGOTTEN), unseen)
+        for missed in [item.answer for item in unseen if item.answer is not None]:
+            text = f"{answer.text}\n\n{texts.UNSEEN}\n\n{missed.text}"
+            files, buttons = (*answer.files, *missed.files), (*answer.buttons, *missed.buttons)
+            answer = replace(answer, text=text, files=files, buttons=buttons, is_private=True)
         if await self._delivery.deliver(batch[0].outbox_item, last.reply, answer):
             for outbox_item in unseen:
                 await self._delivery.outbox.done(outbox_item.key)
@@ -466,20 +471,3 @@ class Router:
             await self._delivery.deliver(batch[0].outbox_item, last.reply, answer)
         else:
             await last.reply.abandon()
-
-
-def with_unseen(answer: Answer, unseen: Sequence[OutboxItem]) -> Answer:
-    """Behind an answer what could not reach its person before."""
-    for missed in (outbox_item.answer for outbox_item in unseen if outbox_item.answer is not None):
-        text = f"{answer.text}\n\n{texts.UNSEEN}\n\n{missed.text}"
-        files, buttons = (*answer.files, *missed.files), (*answer.buttons, *missed.buttons)
-        answer = replace(answer, text=text, files=files, buttons=buttons, is_private=True)
-    return answer
-
-
-def presentable(inbound: Inbound) -> Inbound:
-    """Names are put on one line without control characters. What somebody passes on is not their command."""
-    name = on_one_line(inbound.sender.name)[:NAME_CHARS] or inbound.sender.id
-    if inbound.origin != "typed":
-        inbound = replace(inbound, command=None)
-    return replace(inbound, sender=replace(inbound.sender, name=name))

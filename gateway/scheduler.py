@@ -24,7 +24,6 @@ from core.store.epoch import View
 from core.store.jobs import Job, Jobs
 from core.store.mailbox import Outbox, OutboxItem
 from core.types import Address, Answer, CommandSpec, ErasureEpoch, Inbound, Scope, Sender
-from gateway import texts
 from gateway.delivery import QuietReply
 
 PLATFORM = "cron"
@@ -157,7 +156,8 @@ class Scheduler:
 
     async def _remind(self, job: Job, due_at: datetime, now: datetime, epoch: ErasureEpoch) -> None:
         key = f"job:{job.id}:{due_at.isoformat()}"
-        answer = Answer(text=texts.reminder(job.text, self._lateness(due_at, now)))
+        late = self._lateness(due_at, now)
+        answer = Answer(text=f"⏰ {job.text} ({late})" if late else f"⏰ {job.text}")
         item = OutboxItem(key=key, kind="reminder", address=job.target, answer=answer, next_at=now)
         await self._outbox.put(item, epoch=epoch)
         self._on_wake()

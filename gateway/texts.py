@@ -51,11 +51,6 @@ def listed(parts: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(parts[:-1]), *parts[-1:])))
 
 
-def reminder(text: str, late: str) -> str:
-    """A reminder that is due; `late`: how late it is, empty when it is in time."""
-    return f"⏰ {text} ({late})" if late else f"⏰ {text}"
-
-
 def day(at: datetime, zone: tzinfo) -> str:
     local = at.astimezone(zone)
     return f"{local.day} {local:%B %Y}"

@@ -108,9 +108,9 @@ class UsageCommands:
         return Answer(text="\n\n".join(parts), buttons=buttons if lately.calls else ())
 
     def _name(self, session: Session) -> str:
-        at = (session.last_at or session.started_at).astimezone(self._services.zone)
         title = texts.shortened(session.title or "", TITLE_CHARS)
-        return f"{session.id}{texts.titled(title)}, {at.day} {at:%b %Y}"
+        day = texts.day(session.last_at or session.started_at, self._services.zone)
+        return f"{session.id}{texts.titled(title)}, {day}"
 
 
 def _details(name: str, spending: Spending) -> str:
