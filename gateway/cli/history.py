@@ -21,20 +21,8 @@ from core.store.notes import Author, Operation
 from core.store.query import SearchQuery
 from core.types import Answer, Payer, Scope, Session
 from gateway import texts
-from gateway.cli.runtime import (
-    OWN,
-    AsJson,
-    InScope,
-    Limit,
-    Words,
-    fail,
-    joined,
-    say,
-    say_json,
-    show,
-    tell,
-    visit,
-)
+from gateway.cli import shell
+from gateway.cli.shell import AsJson, InScope, Limit, Words
 from gateway.commands.registry import CommandContext
 from gateway.commands.sessions import find_sessions, list_sessions
 from gateway.services import Services
@@ -77,7 +65,7 @@ def recall(  # noqa: PLR0913  The options are read off the signature.
 
     Sessions with the best match and what stands around it; without a query, the latest ones.
     """
-    text = joined(query)
+    text = shell.joined(query)
 
     async def work(services: Services, context: CommandContext) -> Answer | None:
         asked = SearchQuery(
@@ -88,7 +76,7 @@ def recall(  # noqa: PLR0913  The options are read off the signature.
             messages=messages,
             is_summarized=summary,
             is_expanded=expand,
-            payer=Payer(scope=OWN),
+            payer=Payer(scope=shell.OWN),
         )
         async with _searching(services, asked) as search:
             if text == STDIN:
@@ -98,14 +86,14 @@ def recall(  # noqa: PLR0913  The options are read off the signature.
         if not results.sessions and results.shape in ("read", "scroll"):
             raise Refused(no_results(results))
         if as_json:
-            say_json(to_json(results))
+            shell.say_json(to_json(results))
             return None
-        show(to_markdown(results, services.zone, is_wide=True))
+        shell.show(to_markdown(results, services.zone, is_wide=True))
         for hit in results.messages:
-            tell(f"{hit.message_id} {hit.snippet.replace(OPEN, '').replace(CLOSE, '')}")
+            shell.tell(f"{hit.message_id} {hit.snippet.replace(OPEN, '').replace(CLOSE, '')}")
         return None
 
-    visit(work, scope)
+    shell.visit(work, scope)
 
 
 @asynccontextmanager
@@ -135,22 +123,22 @@ async def _stream(search: HistorySearch, query: SearchQuery) -> None:
     for line in sys.stdin.buffer:
         text = line.decode("utf-8", "replace").rstrip("\r\n")
         try:
-            say_json(to_json(await search.recall(replace(query, text=text))))
+            shell.say_json(to_json(await search.recall(replace(query, text=text))))
         except MnemeError as error:
-            say_json({"query": text, "error": str(error)})
+            shell.say_json({"query": text, "error": str(error)})
 
 
 def sessions(words: Words = None, limit: Limit = 20, scope: InScope = None, as_json: AsJson = False) -> None:
     """Earlier conversations: the latest, or those with these words; `mneme recall in:3` shows number 3."""
-    text = joined(words[1:] if words and words[0] == "list" else words)
+    text = shell.joined(words[1:] if words and words[0] == "list" else words)
 
     async def work(services: Services, context: CommandContext) -> Answer | None:
         if not as_json:
             return await list_sessions(services, context, text, limit)
-        say_json([_object(one) for one in await find_sessions(services, context.scopes, text, limit)])
+        shell.say_json([_object(one) for one in await find_sessions(services, context.scopes, text, limit)])
         return None
 
-    visit(work, scope)
+    shell.visit(work, scope)
 
 
 def export(scope: InScope = None) -> None:
@@ -163,9 +151,9 @@ def export(scope: InScope = None) -> None:
         from core.transfer.formats import to_line
 
         async for record in services.archive.export(context.scopes):
-            say(to_line(record))
+            typer.echo(to_line(record))
 
-    visit(work, scope)
+    shell.visit(work, scope)
 
 
 def import_file(
@@ -211,11 +199,11 @@ def import_file(
             _show_report(report, source, as_json)
             await _take_notes(services, choices.scope, source.notes(), as_json)
         if report.broken:
-            fail(f"{report.broken} What comes before that was taken in; import it again once it is whole.")
+            shell.fail(f"{report.broken} What comes before that was taken in; import it again once it is whole.")
         if report.refused and not report.taken and not report.known:
             raise typer.Exit(1)
 
-    visit(work, scope)
+    shell.visit(work, scope)
 
 
 def _show_report(report: ImportReport, source: Source, as_json: bool) -> None:
@@ -225,17 +213,19 @@ def _show_report(report: ImportReport, source: Source, as_json: bool) -> None:
         values = {name: getattr(report, name) for name in ImportReport.__slots__}
         values["sessions"] = len(report.sessions)
         values["notes"] = {target: len(entries) for target, entries in source.notes().items()}
-        say_json({"kinds": source.kinds, **values})
+        shell.say_json({"kinds": source.kinds, **values})
         return
     known = f" ({report.known:,} {'was' if report.known == 1 else 'were'} known already)" if report.known else ""
     taken, sessions = texts.counted(report.taken, "message"), texts.counted(len(report.sessions), "session")
-    say(f"This is a {' and a '.join(KINDS[kind] for kind in source.kinds)}.")
+    typer.echo(f"This is a {' and a '.join(KINDS[kind] for kind in source.kinds)}.")
     if source.files:
         more = len(source.files) - SHOWN_FILES
-        say(f"Read: {', '.join(source.files[:SHOWN_FILES])}{f' and {more:,} more' if more > 0 else ''}.")
-    say(f"Took in {taken}{known}; {sessions} in the file.")
+        typer.echo(f"Read: {', '.join(source.files[:SHOWN_FILES])}{f' and {more:,} more' if more > 0 else ''}.")
+    typer.echo(f"Took in {taken}{known}; {sessions} in the file.")
     if report.skipped:
-        say("\n".join(["Not taken:", *(f"  {number:,} {reason}" for reason, number in report.skipped.most_common())]))
+        typer.echo(
+            "\n".join(["Not taken:", *(f"  {number:,} {reason}" for reason, number in report.skipped.most_common())])
+        )
     if report.refused:
         more = report.refused - len(report.reasons)
         lines = [f"Refused {texts.counted(report.refused, 'line')}:", *(f"  {reason}" for reason in report.reasons)]
@@ -255,7 +245,7 @@ async def _take_notes(services: Services, scope: Scope, found: dict[str, list[st
                 typer.echo(f"Not taken: {refusal}", err=True)
     waiting = len(await services.notebook.review.waiting(scopes)) - before
     if waiting and not is_quiet:
-        say(f"{texts.counted(waiting, 'note')} wait for your yes: `mneme memory pending` lists them.")
+        typer.echo(f"{texts.counted(waiting, 'note')} wait for your yes: `mneme memory pending` lists them.")
 
 
 @contextmanager

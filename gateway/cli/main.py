@@ -91,7 +91,7 @@ def _last_words(kind: type[BaseException], error: BaseException, trace: Tracebac
     if isinstance(error, KeyboardInterrupt):
         return
     if isinstance(error, OSError):
-        from gateway.cli.runtime import sentence_of
+        from gateway.cli.shell import sentence_of
 
         said = sentence_of(error)
     else:

@@ -23,22 +23,8 @@ from core.store.sync import PLATFORM as MEMORY
 from core.store.sync import SyncQueue
 from core.types import Command, Json, Scope
 from gateway import texts
-from gateway.cli.runtime import (
-    AsJson,
-    Group,
-    InScope,
-    Limit,
-    Words,
-    Yes,
-    chat,
-    fail,
-    joined,
-    leaving,
-    say,
-    say_json,
-    tell,
-    visit,
-)
+from gateway.cli import shell
+from gateway.cli.shell import AsJson, InScope, Limit, Words, Yes
 from gateway.services import Services, chosen, is_running
 
 if TYPE_CHECKING:
@@ -52,7 +38,7 @@ Anyway = Annotated[bool, typer.Option("--anyway", help="Keep it although it look
 
 
 def add_commands(app: typer.Typer) -> None:
-    memory = typer.Typer(cls=Group, help="What is noted and known for good, and what became of it.")
+    memory = typer.Typer(cls=shell.Group, help="What is noted and known for good, and what became of it.")
     memory.command("list")(_list)
     for action, help_text in texts.table("MEMORY_EDITS").items():
         memory.command(action, help=help_text)(_editing(action))
@@ -82,18 +68,20 @@ def notes_of(services: Services) -> MemoryCommands:
 
 def _same_as_chat(action: str) -> Callable[..., None]:
     def run(words: Words = None, scope: InScope = None, yes: Yes = False) -> None:
-        chat(notes_of, Command(name="memory", arguments=f"{action} {joined(words)}".strip()), scope, yes=yes)
+        shell.chat(
+            notes_of, Command(name="memory", arguments=f"{action} {shell.joined(words)}".strip()), scope, yes=yes
+        )
 
     return run
 
 
 def _editing(action: str) -> Callable[..., None]:
     def run(words: Words = None, target: InTarget = None, scope: InScope = None, anyway: Anyway = False) -> None:
-        text = joined(words)
+        text = shell.joined(words)
         if action == "replace" and words and "=>" not in text:
-            text = f"{words[0]} => {joined(words[1:])}"
+            text = f"{words[0]} => {shell.joined(words[1:])}"
         said = [action, *([ANYWAY] if anyway else []), *([f"{target}:"] if target else []), text]
-        chat(notes_of, Command(name="memory", arguments=" ".join(said)), scope)
+        shell.chat(notes_of, Command(name="memory", arguments=" ".join(said)), scope)
 
     return run
 
@@ -106,14 +94,14 @@ def _list(target: InTarget = None, scope: InScope = None, as_json: AsJson = Fals
         return {name: await services.notebook.entries(scopes, name) for name in targets}
 
     command = Command(name="memory", arguments=f"list {target or ''}".strip())
-    chat(notes_of, command, scope, objects=objects if as_json else None)
+    shell.chat(notes_of, command, scope, objects=objects if as_json else None)
 
 
 def _remember(
     what: Annotated[list[str], typer.Argument(help="A sentence: Ana's birthday is on 3 May.")], scope: InScope = None
 ) -> None:
     """Remember a fact for good."""
-    chat(facts_of, Command(name="remember", arguments=joined(what)), scope)
+    shell.chat(facts_of, Command(name="remember", arguments=shell.joined(what)), scope)
 
 
 def _list_facts(
@@ -128,13 +116,13 @@ def _list_facts(
 
     async def work(services: Services, context: CommandContext) -> None:
         commands = facts_of(services)
-        facts = await commands.find(joined(words), context, limit)
+        facts = await commands.find(shell.joined(words), context, limit)
         if not facts and not as_json:
-            tell(f"I know nothing about “{joined(words)}”." if words else texts.NOTHING_YET)
+            shell.tell(f"I know nothing about “{shell.joined(words)}”." if words else texts.NOTHING_YET)
         for fact in facts:
-            say_json(_fact_object(fact)) if as_json else tell(f"f{fact.id}: {commands.known.line_of(fact)}")
+            shell.say_json(_fact_object(fact)) if as_json else shell.tell(f"f{fact.id}: {commands.known.line_of(fact)}")
 
-    visit(work, scope)
+    shell.visit(work, scope)
 
 
 def _forget(
@@ -145,7 +133,7 @@ def _forget(
     """Erase what was said about something, and all that I made of it."""
     from gateway.commands.privacy import ForgetCommands
 
-    chat(ForgetCommands, Command(name="forget", arguments=joined(what)), scope, yes=yes)
+    shell.chat(ForgetCommands, Command(name="forget", arguments=shell.joined(what)), scope, yes=yes)
 
 
 def _fact_object(fact: Fact) -> Json:
@@ -169,11 +157,11 @@ def _providers(as_json: AsJson = False) -> None:
         if not settings.memory.facts:
             rows["facts"] = "built in, switched off by memory.facts"
         if as_json:
-            say_json({"providers": rows, "warnings": list(wrong.values())})
+            shell.say_json({"providers": rows, "warnings": list(wrong.values())})
             return
-        tell("\n".join([*(f"{name}: {state}" for name, state in rows.items()), *wrong.values()]))
+        shell.tell("\n".join([*(f"{name}: {state}" for name, state in rows.items()), *wrong.values()]))
 
-    visit(work)
+    shell.visit(work)
 
 
 def _sync(
@@ -191,7 +179,7 @@ def _sync(
         found, wrong = chosen(services.settings)
         provider = next((one for one in found if one.name == name), None)
         if provider is None:
-            fail(wrong.get(name) or f"The memory {name} is not on; `mneme memory setup {name}` sets it up.")
+            shell.fail(wrong.get(name) or f"The memory {name} is not on; `mneme memory setup {name}` sets it up.")
         begins = datetime.fromtimestamp(0, UTC)
         if since is not None:
             period = read_period(since, services.clock.now(), services.zone)
@@ -203,12 +191,12 @@ def _sync(
         sessions = await queue.catch_up(begins)
         more = f", and once more of what was given up ({texts.counted(again, 'message')})" if again else ""
         when = ", as it does now" if is_running(services.settings.home) else ": start it"
-        tell(
+        shell.tell(
             f"{name} is told of {texts.counted(sessions, 'conversation')} that it does not know{more}. That happens "
             f"while Mneme runs{when}; `mneme memory providers` says how far it is."
         )
 
-    visit(work)
+    shell.visit(work)
 
 
 def _setup(
@@ -226,11 +214,11 @@ def _setup(
     is_off: Annotated[bool, typer.Option("--off", help="Switch it off; its options stay.")] = False,
 ) -> None:
     """Switch a memory service on: asks for the options that it needs and writes them to mneme.toml."""
-    with leaving():
+    with shell.leaving():
         settings = Settings.load()
         options: dict[str, Value] = {"enabled": not is_off}
         if is_off and name not in settings.memory.providers:
-            fail(f"The memory {name} is not set up, so it is off.")
+            shell.fail(f"The memory {name} is not set up, so it is off.")
         if not is_off:
             form = Plugins(settings.home).form(name)
             present = settings.memory.providers.get(name, ProviderOptions())
@@ -241,18 +229,18 @@ def _setup(
         except ValueError as error:
             raise ConfigError(str(error)) from error
         if is_off:
-            say(f"The memory {name} is off, from the next start on. What it was told stays with it.")
+            typer.echo(f"The memory {name} is off, from the next start on. What it was told stays with it.")
             return
         _, wrong = chosen(Settings.load())
         if name in wrong:
-            say(f"The memory {name} is set up.")
+            typer.echo(f"The memory {name} is set up.")
         else:
-            say(
+            typer.echo(
                 f"The memory {name} is on, from the next start on, and is told of the conversations of the last day.\n"
                 f"What was said earlier stays here, unless you want it to know: mneme memory sync {name}"
             )
         for warning in wrong.values():
-            tell(warning)
+            shell.tell(warning)
 
 
 def _answers(form: OptionForm, given: dict[str, str], known: Mapping[str, object]) -> dict[str, Value]:
@@ -266,7 +254,7 @@ def _answers(form: OptionForm, given: dict[str, str], known: Mapping[str, object
             try:
                 values[key] = form.read(key, typer.prompt(form.question(key)))
             except ConfigError as error:
-                tell(str(error))
+                shell.tell(str(error))
     return values
 
 

@@ -15,22 +15,8 @@ from core.store.usage import Spending
 from core.text.normalize import legible
 from core.types import Command, Scope
 from gateway import logs
-from gateway.cli.runtime import (
-    LOG,
-    AsJson,
-    InScope,
-    Limit,
-    Words,
-    Yes,
-    chat,
-    joined,
-    leaving,
-    plain,
-    say,
-    say_json,
-    tell,
-    visit,
-)
+from gateway.cli import shell
+from gateway.cli.shell import AsJson, InScope, Limit, Words, Yes
 from gateway.commands.registry import CommandContext
 from gateway.commands.reminders import ReminderCommands
 from gateway.services import Services, is_running
@@ -56,11 +42,11 @@ def _chat() -> None:
 
 
 def _live(*, is_chat_only: bool, has_terminal: bool) -> None:
-    with leaving():
+    with shell.leaving():
         settings = Settings.load()
         named = [] if is_chat_only else settings.platforms
         is_shown = has_terminal or not named
-        logs.configure(settings, settings.home / LOG if is_shown else None)
+        logs.configure(settings, settings.home / shell.LOG if is_shown else None)
         log = structlog.get_logger("mneme")
         platforms = ", ".join([*named, *["terminal"] * is_shown])
         log.info("Mneme starts", version=version("mneme-gateway"), home=str(settings.home), platforms=platforms)
@@ -74,7 +60,7 @@ def _live(*, is_chat_only: bool, has_terminal: bool) -> None:
         finally:
             log.info("Mneme has stopped")
         if last:
-            say(last)
+            typer.echo(last)
 
 
 def _remind(
@@ -84,7 +70,7 @@ def _remind(
     yes: Yes = False,
 ) -> None:
     """Remind you of something at a time, where you last wrote to me on a platform that is connected, else here."""
-    chat(ReminderCommands, Command(name="remind", arguments=joined(words)), None, yes=yes)
+    shell.chat(ReminderCommands, Command(name="remind", arguments=shell.joined(words)), None, yes=yes)
 
 
 def _cron(words: Words = None, scope: InScope = None, as_json: AsJson = False, yes: Yes = False) -> None:
@@ -112,10 +98,10 @@ def _cron(words: Words = None, scope: InScope = None, as_json: AsJson = False, y
     action = next(iter(words or ()), "list")
     if as_json and action != "list":
         raise typer.BadParameter("only the list has it", param_hint="--json")
-    command = Command(name="cron", arguments=joined(words))
-    chat(ReminderCommands, command, scope, yes=yes, objects=objects if as_json else None)
+    command = Command(name="cron", arguments=shell.joined(words))
+    shell.chat(ReminderCommands, command, scope, yes=yes, objects=objects if as_json else None)
     if action == "run" and not is_running(Settings.load().home):
-        say("Mneme is not running; the reminder is delivered once it is started.")
+        typer.echo("Mneme is not running; the reminder is delivered once it is started.")
 
 
 def _approve(
@@ -125,7 +111,7 @@ def _approve(
     """Let somebody in who showed you a code."""
     from gateway.commands.accounts import let_in
 
-    visit(lambda services, _: let_in(services, code, as_owner=owner))
+    shell.visit(lambda services, _: let_in(services, code, as_owner=owner))
 
 
 def _status(as_json: AsJson = False) -> None:
@@ -137,11 +123,11 @@ def _status(as_json: AsJson = False) -> None:
         state = "running" if is_running(services.settings.home) else "not running"
         lines = [f"**Mneme**: {state}", *await StatusCommands(services, None).lines()]
         if as_json:
-            say_json(dict(plain(line).split(": ", 1) for line in lines))
+            shell.say_json(dict(shell.plain(line).split(": ", 1) for line in lines))
         else:
-            tell("\n".join(plain(line) for line in lines))
+            shell.tell("\n".join(shell.plain(line) for line in lines))
 
-    visit(work)
+    shell.visit(work)
 
 
 def _check(
@@ -156,7 +142,7 @@ def _check(
         settings = None
         try:
             settings = Settings.load()
-            logs.configure(settings, settings.home / LOG)
+            logs.configure(settings, settings.home / shell.LOG)
         except SettingsError as error:
             problems = error.problems
         results = []
@@ -166,18 +152,18 @@ def _check(
             results.append(await repaired(settings))
         results += await check(settings, problems)
         if as_json:
-            say_json([{name: getattr(result, name) for name in CheckResult.__slots__} for result in results])
+            shell.say_json([{name: getattr(result, name) for name in CheckResult.__slots__} for result in results])
         else:
             width = max(len(result.subject) for result in results)
             for result in results:
                 stop = "" if result.text.endswith(".") else "."
                 text = f"{result.text}{stop} {result.advice}" if result.advice else result.text
                 mark = typer.style(f"{result.state:<6}", fg=_COLOURS[result.state])
-                say(f"{mark} {result.subject:<{width}}  {legible(text)}")
+                typer.echo(f"{mark} {result.subject:<{width}}  {legible(text)}")
         if any(result.state == "wrong" for result in results):
             raise typer.Exit(1)
 
-    with leaving():
+    with shell.leaving():
         asyncio.run(work())
 
 
@@ -205,7 +191,7 @@ def _usage(
 
     arguments = {"lately": "", "months": "months", "sessions": f"sessions {limit}"}[what]
     command = Command(name="usage", arguments=arguments)
-    chat(UsageCommands, command, scope, objects=objects if as_json else None)
+    shell.chat(UsageCommands, command, scope, objects=objects if as_json else None)
 
 
 def _spent(spending: Spending, **name: object) -> dict[str, object]:

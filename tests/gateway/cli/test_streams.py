@@ -59,11 +59,11 @@ def test_an_input_that_cannot_be_read_has_ended(home: Path) -> None:
 @pytest.mark.slow
 def test_what_nobody_expected_is_one_sentence(home: Path) -> None:
     script = (
-        "import sys, gateway.cli.main, gateway.cli.runtime, asyncio\n"
+        "import sys, gateway.cli.main, gateway.cli.shell, asyncio\n"
         "def work():\n"
         "    async def broken():\n"
         "        raise ZeroDivisionError('by\\x1bnought')\n"
-        "    with gateway.cli.runtime.leaving():\n"
+        "    with gateway.cli.shell.leaving():\n"
         "        asyncio.run(broken())\n"
         "made = gateway.cli.main.app\n"
         "def app(words):\n"

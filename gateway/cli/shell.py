@@ -204,10 +204,6 @@ def joined(words: list[str] | None) -> str:
     return " ".join(words or ())
 
 
-def say(text: str) -> None:
-    typer.echo(text)
-
-
 def tell(text: str) -> None:
     """Prints text that may have words of others in it, without what drives a terminal."""
     typer.echo(legible(text))
