@@ -16,7 +16,7 @@ from typing import BinaryIO
 
 from core.errors import HistoryError
 from core.store.archive import Skipped, TransferRecord
-from core.transfer import assistants, hermes, messengers
+from core.transfer import exports, hermes
 from core.transfer.formats import BYTE_ORDER_MARK, Choices, json_events, read_lines
 
 KINDS = {
@@ -28,10 +28,10 @@ KINDS = {
     "lines": "file of JSON lines",
 }
 _READERS: dict[str, Callable[[BinaryIO, str, Choices], Iterator[TransferRecord | Skipped]]] = {
-    "telegram": messengers.read_telegram,
-    "chatgpt": assistants.read_chatgpt,
-    "claude": assistants.read_claude,
-    "discord": messengers.read_discord,
+    "telegram": exports.read_telegram,
+    "chatgpt": exports.read_chatgpt,
+    "claude": exports.read_claude,
+    "discord": exports.read_discord,
     "hermes": hermes.read,
     "lines": read_lines,
 }
@@ -105,7 +105,7 @@ class Source:
         """Kinds and paths of the files. Raises HistoryError where there are none, for a broken one only then."""
         is_folder = self._root.is_dir()
         paths = sorted(path for path in self._root.rglob("*") if path.is_file()) if is_folder else [self._root]
-        parts = [("discord", path) for path in paths if messengers.is_channel(path)]
+        parts = [("discord", path) for path in paths if exports.is_channel(path)]
         troubles: list[HistoryError] = []
         for path in () if parts else paths:
             try:

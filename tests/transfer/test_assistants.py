@@ -9,14 +9,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 from core.store.archive import TransferRecord
-from core.transfer import assistants
+from core.transfer import exports
 from core.transfer.formats import EMPTY, HIDDEN, SHAPELESS, TIMELESS, Choices
 from tests.fixtures.exports import NOON, chatgpt_conversation, chatgpt_node, claude_conversation, claude_message
 from tests.fixtures.import_reading import sorted_out
 
 
 def chatgpt(export: Any) -> tuple[list[TransferRecord], dict[str, int]]:
-    return sorted_out(assistants.read_chatgpt(io.BytesIO(json.dumps(export).encode()), "conversations.json", Choices()))
+    return sorted_out(exports.read_chatgpt(io.BytesIO(json.dumps(export).encode()), "conversations.json", Choices()))
 
 
 def test_the_path_to_the_current_node_is_taken() -> None:
@@ -120,7 +120,7 @@ def test_odd_shapes_of_chatgpt_never_break_the_rest() -> None:
 
 
 def claude(export: Any) -> tuple[list[TransferRecord], dict[str, int]]:
-    return sorted_out(assistants.read_claude(io.BytesIO(json.dumps(export).encode()), "conversations.json", Choices()))
+    return sorted_out(exports.read_claude(io.BytesIO(json.dumps(export).encode()), "conversations.json", Choices()))
 
 
 def test_a_conversation_is_a_session() -> None:
@@ -174,11 +174,11 @@ def test_attachments_are_named_with_their_text_and_files_by_name() -> None:
 
 
 def test_a_book_in_an_attachment_is_cut_and_it_is_said() -> None:
-    book = {"file_name": "b.txt", "extracted_content": "x" * (assistants.ATTACHMENT_CHARS + 1)}
+    book = {"file_name": "b.txt", "extracted_content": "x" * (exports.ATTACHMENT_CHARS + 1)}
     (line,), skipped = claude([claude_conversation([claude_message(1, attachments=[book])])])
-    assert len(line.text) < assistants.ATTACHMENT_CHARS + 100
+    assert len(line.text) < exports.ATTACHMENT_CHARS + 100
     assert "x […]" in line.text
-    assert skipped == {assistants.LONG: 1}
+    assert skipped == {exports.LONG: 1}
 
 
 def test_odd_shapes_of_claude_never_break_the_rest() -> None:

@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from core.store.archive import TransferRecord
-from core.transfer import messengers
+from core.transfer import exports
 from core.transfer.formats import EMPTY, SHAPELESS, TIMELESS, Choices
 from core.types import Scope
 from tests.fixtures.exports import (
@@ -31,7 +31,7 @@ from tests.fixtures.import_reading import sorted_out, taken_from
 
 def read(export: Any, choices: Choices | None = None) -> tuple[list[TransferRecord], dict[str, int]]:
     raw = export if isinstance(export, bytes) else json.dumps(export).encode()
-    return sorted_out(messengers.read_telegram(io.BytesIO(raw), "result.json", choices or Choices()))
+    return sorted_out(exports.read_telegram(io.BytesIO(raw), "result.json", choices or Choices()))
 
 
 def test_a_chat_is_a_session_of_its_people() -> None:
@@ -155,7 +155,7 @@ def test_what_is_not_taken_is_counted_by_reason() -> None:
     taken, skipped = read(telegram_chat(odd))
     assert [line.id for line in taken] == ["10"]
     assert skipped == {
-        messengers.SERVICE: 3,
+        exports.SERVICE: 3,
         TIMELESS: 1,
         SHAPELESS: 2,
     }
@@ -242,7 +242,7 @@ def test_a_broken_channel_does_not_keep_back_the_others(folder: Path) -> None:
     messages.write_text(whole[: whole.index("ferry")])
     taken, skipped = taken_from(folder)
     assert [line.text for line in taken] == ["[file: boat.png]", 'two\nlines, and a "quote"', "42"]
-    assert skipped == {messengers.BROKEN: 1, EMPTY: 1}
+    assert skipped == {exports.BROKEN: 1, EMPTY: 1}
 
 
 def test_names_are_found_elsewhere_when_they_are_missing(folder: Path) -> None:

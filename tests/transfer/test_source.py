@@ -12,7 +12,7 @@ import pytest
 from core.errors import HistoryError
 from core.store.archive import Archive
 from core.store.sqlite.database import Database
-from core.transfer import messengers
+from core.transfer import exports
 from core.transfer.formats import Choices
 from core.transfer.source import KINDS, Source
 from core.types import Scope
@@ -182,7 +182,7 @@ async def test_a_longer_export_of_the_same_chat_adds_what_is_new(tmp_path: Path,
     write(path, telegram_chat([telegram_message(1), SERVICE, telegram_message(2, "new")]))
     report = await take(database, path)
     assert (report["taken"], report["known"], report["sessions"]) == (1, 1, 1)
-    assert report["skipped"] == {messengers.SERVICE: 1}
+    assert report["skipped"] == {exports.SERVICE: 1}
 
 
 async def test_what_comes_before_the_end_of_a_broken_file_is_taken(tmp_path: Path, database: Database) -> None:
