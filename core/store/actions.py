@@ -56,7 +56,7 @@ DELETE FROM actions WHERE address = :address AND account = :account AND origin =
 """
 INSERT = """
 INSERT INTO actions (id, scope_id, account, command, arguments, expires_at, address, parcel, origin)
-VALUES (:id, :scope, :account, :command, :arguments, :expires_at, :address, :outbox_item, :origin)
+VALUES (:id, :scope, :account, :name, :arguments, :expires_at, :address, :outbox_item, :origin)
 """
 TAKE = f"UPDATE actions SET taker = :taker WHERE {in_list('id', 'ids')}"
 CLAIM_QUESTIONS = f"UPDATE actions SET taker = :taker WHERE taker IS NULL AND id IN (SELECT id FROM ({WAITING}))"
@@ -100,19 +100,11 @@ class Actions:
 def insert_actions(connection: Connection, actions: Sequence[ButtonAction], now: datetime) -> None:
     """Stores buttons; deletes expired ones, and open questions that have the origin of a new one."""
     connection.execute("DELETE FROM actions WHERE expires_at <= :now", {"now": now})
-    values = [_values(connection, action) for action in actions]
-    for statement in (DELETE_ASKED_BEFORE, INSERT):
-        for one in values:
-            connection.execute(statement, one)
-
-
-def _values(connection: Connection, action: ButtonAction) -> dict[str, object]:
-    return {
-        **rows.values_of(action),
-        "scope": rows.ensure_scope(connection, action.scope),
-        "command": action.command.name,
-        "arguments": action.command.arguments,
-    }
+    for action in actions:
+        connection.execute(DELETE_ASKED_BEFORE, rows.values_of(action))
+    for action in actions:
+        scope = rows.ensure_scope(connection, action.scope)
+        connection.execute(INSERT, rows.values_of(action) | rows.values_of(action.command) | {"scope": scope})
 
 
 def _action(row: Row) -> ButtonAction:

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 
 from core.errors import Refused
 from core.store import epoch, people, rows
-from core.store.engine import Connection, Row, Values
+from core.store.engine import Connection, Values
 from core.store.people import new_code, typed_code
 from core.store.rows import scope_parameter
 from core.store.sqlite.database import Database
@@ -45,7 +45,8 @@ LIFE = timedelta(minutes=10)
 """Of a code (one of 27 ** 8), and then of each of the two questions."""
 
 LINK = """
-SELECT links.*, scopes.key AS scope_key FROM links JOIN scopes ON scopes.id = links.scope_id
+SELECT links.*, claimed_platform || ':' || claimed_user_id AS claimed, scopes.key AS scope_key
+FROM links JOIN scopes ON scopes.id = links.scope_id
 WHERE digest = :digest AND expires_at > :now
 """
 DELETE_OFFERS = """
@@ -113,7 +114,7 @@ class Links:
         def work(connection: Connection) -> Link:
             _refuse_owner(connection, by.account)
             row = connection.execute(LINK, values).fetchone()
-            if row is None or row["joined_at"] is not None or _claimed(row) not in (None, by.account):
+            if row is None or row["joined_at"] is not None or row["claimed"] not in (None, by.account.key):
                 raise Refused(WRONG_LINK_CODE)
             offered = rows.account_in(row)
             _refuse_owner(connection, offered)
@@ -130,8 +131,8 @@ class Links:
 
         def work(connection: Connection) -> Link:
             row = connection.execute(LINK, values).fetchone()
-            claimed = None if row is None else _claimed(row)
-            if row is None or claimed is None:
+            claimed = None if row is None else rows.account_of(row["claimed"])
+            if claimed is None:
                 raise Refused(NO_LINK)
             offered = rows.account_in(row)
             is_last = account == offered and row["agreed_at"] is not None
@@ -182,11 +183,6 @@ def _accounts(connection: Connection, account: Account) -> list[NamedAccount]:
         NamedAccount(account=rows.account_in(row), name=row["name"])
         for row in connection.execute(people.LINKED, rows.values_of(account))
     ]
-
-
-def _claimed(row: Row) -> Account | None:
-    platform = row["claimed_platform"]
-    return None if platform is None else Account(platform=platform, user_id=row["claimed_user_id"])
 
 
 def _link(connection: Connection, values: Values) -> Link:

@@ -10,7 +10,7 @@ import json
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
@@ -19,22 +19,15 @@ from core.store.archive import Skipped, TransferRecord
 from core.transfer import exports, hermes
 from core.transfer.formats import BYTE_ORDER_MARK, Choices, json_events, read_lines
 
-KINDS = {
-    "telegram": "Telegram export",
-    "chatgpt": "ChatGPT export",
-    "claude": "Claude export",
-    "discord": "Discord data package",
-    "hermes": "state.db of Hermes",
-    "lines": "file of JSON lines",
+FORMATS: Mapping[str, tuple[str, Callable[[BinaryIO, str, Choices], Iterator[TransferRecord | Skipped]]]] = {
+    "telegram": ("Telegram export", exports.read_telegram),
+    "chatgpt": ("ChatGPT export", exports.read_chatgpt),
+    "claude": ("Claude export", exports.read_claude),
+    "discord": ("Discord data package", exports.read_discord),
+    "hermes": ("state.db of Hermes", hermes.read),
+    "lines": ("file of JSON lines", read_lines),
 }
-_READERS: dict[str, Callable[[BinaryIO, str, Choices], Iterator[TransferRecord | Skipped]]] = {
-    "telegram": exports.read_telegram,
-    "chatgpt": exports.read_chatgpt,
-    "claude": exports.read_claude,
-    "discord": exports.read_discord,
-    "hermes": hermes.read,
-    "lines": read_lines,
-}
+"""What each kind is called, and what reads it."""
 _SHAPES = {
     ("item.mapping", "start_map"): "chatgpt",
     ("item.chat_messages", "start_array"): "claude",
@@ -90,7 +83,8 @@ class Source:
         for kind, path in self._parts:
             title = self._shown(path)
             with _readable(title), path.open("rb") as stream:
-                yield from _READERS[kind](stream, title, self._choices)
+                _, read = FORMATS[kind]
+                yield from read(stream, title, self._choices)
 
     def notes(self) -> dict[str, list[str]]:
         """The notes beside it, by target ("memory", "user"); they are no records."""

@@ -207,7 +207,7 @@ def import_file(
 
 
 def _show_report(report: ImportReport, source: Source, as_json: bool) -> None:
-    from core.transfer.source import KINDS
+    from core.transfer.source import FORMATS
 
     if as_json:
         values = {name: getattr(report, name) for name in ImportReport.__slots__}
@@ -217,7 +217,7 @@ def _show_report(report: ImportReport, source: Source, as_json: bool) -> None:
         return
     known = f" ({report.known:,} {'was' if report.known == 1 else 'were'} known already)" if report.known else ""
     taken, sessions = texts.counted(report.taken, "message"), texts.counted(len(report.sessions), "session")
-    typer.echo(f"This is a {' and a '.join(KINDS[kind] for kind in source.kinds)}.")
+    typer.echo(f"This is a {' and a '.join(FORMATS[kind][0] for kind in source.kinds)}.")
     if source.files:
         more = len(source.files) - SHOWN_FILES
         typer.echo(f"Read: {', '.join(source.files[:SHOWN_FILES])}{f' and {more:,} more' if more > 0 else ''}.")

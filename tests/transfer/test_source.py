@@ -14,7 +14,7 @@ from core.store.archive import Archive
 from core.store.sqlite.database import Database
 from core.transfer import exports
 from core.transfer.formats import Choices
-from core.transfer.source import KINDS, Source
+from core.transfer.source import FORMATS, Source
 from core.types import Scope
 from tests.fixtures.exports import (
     chatgpt_conversation,
@@ -82,7 +82,7 @@ def test_the_name_says_nothing_and_the_content_everything(
 ) -> None:
     with Source.open(made(tmp_path / "download (3)"), Choices()) as source:
         assert source.kinds == (kind,)
-        assert kind in KINDS
+        assert kind in FORMATS
         assert any(getattr(record, "text", "") == "hello" for record in source.records())
 
 
