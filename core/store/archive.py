@@ -12,20 +12,20 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cache, partial
+from functools import partial
 from itertools import count
 from typing import Any
 
 from core.errors import HistoryError, StoreError
 from core.store import rows, sessions
-from core.store.engine import Connection
+from core.store.engine import Connection, Row
 from core.store.erasure import LANES, SENDER
 from core.store.rows import scope_parameter, visible
 from core.store.sqlite import indexing
 from core.store.sqlite.database import ROOM_WAIT_S, Database
 from core.store.sqlite.indexing import indexed_at_once, write_text
 from core.store.sqlite.schema import in_list, is_within, list_value
-from core.types import Account, Address, Message, MessageKind, Role, Scope, Session
+from core.types import Account, Address, MessageKind, Role, Scope, Session
 
 BATCH_LINES, BATCH_CHARS = 500, 500_000
 """Of one transaction, which takes some 30 ms and puts 2 MB into the log with messages of usual length."""
@@ -37,7 +37,13 @@ TITLE_CHARS, TITLE_FROM_TEXT_CHARS = 200, 60
 _STORE_NAME = "archive_name"
 """Key of `state_meta`: the name of this state.db in exports, by which its own sessions are recognised later."""
 _PAGE = f"""
-SELECT {rows.MESSAGE_COLUMNS} FROM messages CROSS JOIN sessions ON sessions.id = messages.session_id
+SELECT messages.id, session_id, role, kind, text, sender_name, messages.external_id, created_at, title,
+    platform, chat_id, thread_id, scopes.key AS scope_key,
+    COALESCE(sessions.external_id, :store || '-' || sessions.id) AS name,
+    (SELECT COALESCE(external_id, :store || '-' || id) FROM sessions AS one WHERE one.id = sessions.parent_id) AS parent
+FROM messages CROSS JOIN sessions ON sessions.id = messages.session_id
+JOIN addresses ON addresses.id = sessions.address_id
+JOIN scopes ON scopes.id = sessions.scope_id
 WHERE (messages.session_id, messages.id) > (:session, :message) AND {visible()}
 AND {sessions.SAID}
 ORDER BY messages.session_id, messages.id LIMIT :limit
@@ -230,13 +236,12 @@ class Archive:
 
     async def export(self, scopes: frozenset[Scope]) -> AsyncIterator[TransferRecord]:
         """Every message of these scopes, oldest session first."""
-        store = await self._database.write(_store_name)
         values = {"scopes": scope_parameter(scopes), "limit": PAGE_MESSAGES, "session": 0, "message": 0}
-        while page := await self._database.read(partial(_page, store=store, values=values)):
-            for _, record in page:
-                yield record
-            last, _ = page[-1]
-            values |= {"session": last.session_id, "message": last.id}
+        values["store"] = await self._database.write(_store_name)
+        while page := await self._database.fetch_all(_PAGE, values):
+            for row in page:
+                yield _record(row)
+            values |= {"session": page[-1]["session_id"], "message": page[-1]["id"]}
 
     async def held(self, scopes: frozenset[Scope], accounts: Sequence[Account]) -> AsyncIterator[Mapping[str, object]]:
         """Everything of a person beside what `export` gives, as ``{"kind": ..., ...}``: times in ISO 8601, nothing that
@@ -296,35 +301,17 @@ def _store_name(connection: Connection) -> str:
     return name
 
 
-def _page(connection: Connection, store: str, values: Mapping[str, object]) -> list[tuple[Message, TransferRecord]]:
-    @cache
-    def session_of(session_id: int) -> Session:
-        return rows.session_of(connection.execute(sessions.SESSION, {"id": session_id}).fetchone())
-
-    def name_of(session_id: int | None) -> str | None:
-        return None if session_id is None else session_of(session_id).external_id or f"{store}-{session_id}"
-
-    found = []
-    for message in [rows.message_of(row) for row in connection.execute(_PAGE, values)]:
-        session = session_of(message.session_id)
-        conversation = Conversation(
-            name=name_of(session.id) or "",
-            parent=name_of(session.parent_id),
-            title=session.title,
-            address=session.address,
-            scope=session.scope,
-        )
-        record = TransferRecord(
-            conversation=conversation,
-            role=message.role,
-            sender=message.sender.name or None if message.sender else None,
-            text=message.text,
-            at=message.created_at,
-            id=message.external_id,
-            kind=message.kind,
-        )
-        found.append((message, record))
-    return found
+def _record(row: Row) -> TransferRecord:
+    conversation = Conversation(
+        **rows.columns(row, "name", "parent", "title"), address=rows.address_of(row), scope=Scope(key=row["scope_key"])
+    )
+    return TransferRecord(
+        **rows.columns(row, "role", "text", "kind"),
+        conversation=conversation,
+        sender=row["sender_name"] or None,
+        at=rows.moment(row["created_at"]),
+        id=row["external_id"],
+    )
 
 
 def _store(connection: Connection, lines: Sequence[TransferRecord]) -> Counter[int]:
