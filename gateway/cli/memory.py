@@ -6,7 +6,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,6 +17,7 @@ from core.errors import ConfigError
 from core.memory.manager import hooks_of
 from core.memory.plugins import BUILT_IN, OptionForm, Plugins
 from core.memory.provider import Mode
+from core.notes.notebook import FILES
 from core.review.pending import ANYWAY
 from core.store.facts import Fact
 from core.store.sync import PLATFORM as MEMORY
@@ -32,16 +33,12 @@ if TYPE_CHECKING:
     from gateway.commands.memory import MemoryCommands
     from gateway.commands.registry import CommandContext
 
-Target = Literal["memory", "user"]
-InTarget = Annotated[Target | None, typer.Option("--target", help="memory: what I learned; user: who you are.")]
 Anyway = Annotated[bool, typer.Option("--anyway", help="Keep it although it looks like a secret or the like.")]
 
 
 def add_commands(app: typer.Typer) -> None:
     memory = typer.Typer(cls=shell.Group, help="What is noted and known for good, and what became of it.")
     memory.command("list")(_list)
-    for action, help_text in texts.table("MEMORY_EDITS").items():
-        memory.command(action, help=help_text)(_editing(action))
     for action, help_text in texts.table("MEMORY_ACTIONS").items():
         memory.command(action, help=help_text)(_same_as_chat(action))
     memory.command("providers")(_providers)
@@ -67,33 +64,24 @@ def notes_of(services: Services) -> MemoryCommands:
 
 
 def _same_as_chat(action: str) -> Callable[..., None]:
-    def run(words: Words = None, scope: InScope = None, yes: Yes = False) -> None:
-        shell.chat(
-            notes_of, Command(name="memory", arguments=f"{action} {shell.joined(words)}".strip()), scope, yes=yes
-        )
-
-    return run
-
-
-def _editing(action: str) -> Callable[..., None]:
-    def run(words: Words = None, target: InTarget = None, scope: InScope = None, anyway: Anyway = False) -> None:
+    def run(words: Words = None, scope: InScope = None, anyway: Anyway = False, yes: Yes = False) -> None:
         text = shell.joined(words)
         if action == "replace" and words and "=>" not in text:
             text = f"{words[0]} => {shell.joined(words[1:])}"
-        said = [action, *([ANYWAY] if anyway else []), *([f"{target}:"] if target else []), text]
-        shell.chat(notes_of, Command(name="memory", arguments=" ".join(said)), scope)
+        said = " ".join([action, *([ANYWAY] if anyway else []), text]).strip()
+        shell.chat(notes_of, Command(name="memory", arguments=said), scope, yes=yes)
 
     return run
 
 
-def _list(target: InTarget = None, scope: InScope = None, as_json: AsJson = False) -> None:
-    """List the notes and what is known."""
+def _list(words: Words = None, scope: InScope = None, as_json: AsJson = False) -> None:
+    """List the notes and what is known; "memory" (what I learned) or "user" (who you are): these notes alone."""
 
     async def objects(services: Services, scopes: frozenset[Scope]) -> object:
-        targets = ("memory", "user") if target is None else (target,)
-        return {name: await services.notebook.entries(scopes, name) for name in targets}
+        wanted = [name for name in FILES if not words or name in words]
+        return {name: await services.notebook.entries(scopes, name) for name in wanted}
 
-    command = Command(name="memory", arguments=f"list {target or ''}".strip())
+    command = Command(name="memory", arguments=f"list {shell.joined(words)}".strip())
     shell.chat(notes_of, command, scope, objects=objects if as_json else None)
 
 

@@ -119,7 +119,7 @@ def test_import_counts_refuses_by_number_and_export_gives_it_back(home: Path, tm
 @pytest.mark.slow
 def test_memory_is_noted_replaced_and_removed(home: Path) -> None:
     good(home, "memory", "add", "Ana lives in Porto")
-    good(home, "memory", "add", "Speaks German", "--target", "user")
+    good(home, "memory", "add", "user:", "Speaks German")
     good(home, "memory", "replace", "in Porto", "Ana lives in Lisbon")
     assert json.loads(good(home, "memory", "list", "--json")) == {
         "memory": ["Ana lives in Lisbon"],
@@ -163,7 +163,7 @@ def test_a_wrong_code_approves_nobody(home: Path) -> None:
         ("recall", "--limit", "many"),
         ("recall", "x", "--messages", "few"),
         ("recall", "x", "--scope", "everyone"),
-        ("memory", "add", "x", "--target", "elsewhere"),
+        ("memory", "add", "x", "--elsewhere"),
         ("sessions", "--limit", "0"),
         ("import",),
     ],

@@ -74,7 +74,7 @@ def test_the_last_words_need_no_quotes_and_options_stand_anywhere(mneme: Mneme) 
     mneme.inside(work)
     found = json.loads(mneme("recall", "ferry", "--limit", "5", "to", "Lisbon", "--json"))
     assert (found["query"], len(found["sessions"])) == ("ferry to Lisbon", 1)
-    assert "Noted: “Ana likes tea”" in mneme("memory", "add", "Ana", "--target", "user", "likes", "tea")
+    assert "Noted: “Ana likes tea”" in mneme("memory", "add", "user:", "Ana", "likes", "tea")
     assert "Now noted: “Ana likes mate”" in mneme("memory", "replace", "likes tea", "Ana", "likes", "mate")
     assert json.loads(mneme("memory", "--json")) == {"memory": [], "user": ["Ana likes mate"]}
     assert "Removed" in mneme("memory", "remove", "likes", "mate")
