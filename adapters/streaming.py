@@ -15,8 +15,7 @@ from typing import Protocol
 import structlog
 
 from core.errors import DeliveryError, MnemeError
-from core.markup.markdown import StyledText, render
-from core.markup.split import split
+from core.markup.markdown import StyledText, render, split
 from core.ports import DeliveryRecord
 from core.types import Answer
 
@@ -75,7 +74,7 @@ class StreamedReply:
         self._api = api
         self._first_words_s = first_words_s
         self._typing_every_s = typing_every_s
-        self._record: DeliveryRecord | None = None
+        self._record: DeliveryRecord
         self._posted: list[tuple[str, StyledText | None]] = []
         """Message ids, each with the part it shows; None where an earlier process made them."""
         self._text = ""
@@ -94,7 +93,6 @@ class StreamedReply:
         self._posted = [(message_id, None) for message_id in record.posted]
         self._is_uncertain = record.is_uncertain
         self._task = asyncio.get_running_loop().create_task(self._stream(), name=f"answer {record.key}")
-        self._task.add_done_callback(self._note)
         caller = asyncio.current_task()
         if caller is not None:
             caller.add_done_callback(lambda _: self._end_soon())
@@ -150,10 +148,6 @@ class StreamedReply:
             await asyncio.wait([task])
             raise
 
-    def _note(self, task: asyncio.Task[None]) -> None:
-        if not task.cancelled() and (error := task.exception()) is not None:
-            _log.warning("drafts ended", error=str(error))
-
     async def _stream(self) -> None:
         wait_s, quiet_s, edits = self._first_words_s, _TYPING_AFTER_S, 0
         while not self._ending.is_set():
@@ -202,7 +196,7 @@ class StreamedReply:
             if index == len(self._posted):
                 await self._post(part, None)
             else:
-                await self._edit(index, part, None)
+                await self._is_edited(index, part, None)
 
     async def _finish_part(
         self, index: int, part: StyledText, answer: Answer | None, *, is_replacing: bool = False
@@ -221,34 +215,25 @@ class StreamedReply:
             await self._remove(unusable[0])
 
     async def _is_edited(self, index: int, part: StyledText, answer: Answer | None) -> bool:
-        """Tries twice, unless the first try shows that the message is gone."""
-        for is_last_try in (False, True):
-            try:
-                await self._edit(index, part, answer)
-                return True
-            except DeliveryError as error:
-                if error.is_permanent or error.retry_after_s is not None:
-                    raise
-                _log.info("edit failed", error=str(error))
-                if error.is_missing or is_last_try:
-                    return False
-            await asyncio.sleep(self._api.pace_s)
-        return False
-
-    async def _edit(self, index: int, part: StyledText, answer: Answer | None) -> None:
+        """False where the message is gone or cannot be edited any more."""
         message_id, shown = self._posted[index]
         if shown != part or (answer is not None and (answer.buttons or answer.files)):
-            await self._api.edit(message_id, part, answer)
+            try:
+                await self._api.edit(message_id, part, answer)
+            except DeliveryError as error:
+                if not error.is_missing:
+                    raise
+                _log.info("edit failed", error=str(error))
+                return False
             self._posted[index] = (message_id, part)
+        return True
 
     @property
     def _nonce(self) -> str:
         """It counts recorded messages, so that a replacement gets a new one."""
-        assert self._record is not None
         return f"{self._record.key}:{len(self._record.posted)}"
 
     async def _post(self, part: StyledText, answer: Answer | None, *, is_last: bool = False) -> None:
-        assert self._record is not None
         if not self._api.is_idempotent:
             await self._record.intend()
         try:

@@ -38,7 +38,7 @@ DOORS: Mapping[str, tuple[str, ...]] = {
     "cronsim": ("core/dates/schedule.py",),
     "dateparser": ("core/dates/parsing.py",),
     "markdown_it": ("core/markup/markdown.py",),
-    "regex": ("core/markup/split.py",),
+    "regex": ("core/markup/markdown.py",),
     "typer": ("gateway/cli/*.py",),
     "rich": ("adapters/terminal/*.py", "gateway/cli/*.py"),
     "prompt_toolkit": ("adapters/terminal/*.py", "gateway/cli/*.py"),

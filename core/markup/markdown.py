@@ -1,5 +1,5 @@
 """Renders Markdown as text with entities, of which every platform's messages are made, or as text alone (pipes); and
-writes a text so that Markdown reads it as it is.
+writes a text so that Markdown reads it as it is. Cuts a rendered text into parts that each fit into one message.
 
 Follows the rules of Telegram's Bot API: nothing nests in code and pre, and quotes do not nest.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -15,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
-    from markdown_it.rules_block import StateBlock
     from markdown_it.rules_inline import StateInline
     from markdown_it.tree import SyntaxTreeNode
 
@@ -25,9 +25,9 @@ EntityKind = Literal[
 _STYLES: dict[str, EntityKind] = {"strong": "bold", "em": "italic", "s": "strikethrough"}
 _SCHEMES = ("http://", "https://", "tg://", "mailto:", "tel:")
 _RULE = "———"
-_DEEPEST_BLOCK = 14
-_DEEPEST_PARSED = 20
-_DEEPEST_INLINE = 12
+_DEEPEST_PARSED = 30
+"""What is nested deeper the parser leaves out."""
+_DEEPEST = 24
 URL_CHARS = 2000
 """Longer addresses are text like any other."""
 CJK_STOPS = "\u3002\uff01\uff1f"
@@ -45,6 +45,10 @@ _WIDEST_COLUMN = 40
 _ESCAPED = re.compile(r"[\\`*_\[\]<>~|&#]")
 _INDENT = re.compile(r"\n[^\S\n]+")
 _LINE_MARK = re.compile(r"(?<=\n)(?:([0-9]+)(?=[.)])|(?=[+\-=:]))")
+_SENTENCE_END = re.compile(rf"[.!?…](?=\s)|[{CJK_STOPS}](?![{CJK_CLOSERS}])")
+_WORD_END = re.compile(rf"(?=\s)|(?<=[{CJK_STOPS}{CJK_PAUSES}])(?![{CJK_STOPS}{CJK_PAUSES}{CJK_CLOSERS}])")
+_LEAST_SHARE = {"\n\n": 0.5, "\n": 0.6, "sentence": 0.6}
+"""A cut at such a boundary may leave so much of the part unused; one between words any share."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,9 +120,18 @@ def well_formed(text: str) -> str:
 
 
 def _written(markdown: str, *, is_plain: bool) -> _Writer:
+    """CommonMark, tables and strikethrough, as people write them in chats: raw HTML and reference definitions are text,
+    a line break is a line break, a `*` inside a word (``2*3*4``) is a star, and a bare web address is left alone. What
+    is nested deeper than anybody reads is shown as it was written. Takes about linear time."""
+    from markdown_it.tree import SyntaxTreeNode
+
     text = well_formed(markdown)
     writer = _Writer(text.split("\n"), is_plain=is_plain)
-    writer.blocks(parse(text).children)
+    tokens = _parser().parse(text)
+    if all(token.level < _DEEPEST for outer in tokens for token in (outer, *(outer.children or ()))):
+        writer.blocks(SyntaxTreeNode(tokens).children)
+    else:
+        writer.write(text)
     return writer
 
 
@@ -310,43 +323,17 @@ def _padded(cell: str, columns: int, align: str) -> str:
     return " " * left + cell + " " * (room - left)
 
 
-def parse(text: str) -> SyntaxTreeNode:
-    """The root of the tree of a well-formed text: CommonMark, tables and strikethrough, as people write them in chats.
-    Raw HTML and reference definitions are text, a line break is a line break, a `*` inside a word (``2*3*4``) is a
-    star, and a bare web address is left alone. Everything visible is in it. Takes about linear time."""
-    from markdown_it.tree import SyntaxTreeNode
-
-    tokens = _parser().parse(text)
-    for token in tokens:
-        inlines = token.children or []
-        token.children = [inline for inline in inlines if inline.nesting == 0 or inline.level < _DEEPEST_INLINE]
-    return SyntaxTreeNode(tokens)
-
-
 @cache
 def _parser() -> MarkdownIt:
     # Loaded when something is rendered: most commands of the command line never do.
     from markdown_it import MarkdownIt
-    from markdown_it.rules_block import blockquote, list_block
 
-    options = {"html": False, "maxNesting": _DEEPEST_PARSED}
-    parser = MarkdownIt("commonmark", options).enable(["table", "strikethrough"])
+    parser = MarkdownIt("commonmark", {"html": False, "maxNesting": _DEEPEST_PARSED}).enable(["table", "strikethrough"])
     parser.disable(["reference", "html_block", "html_inline"])
-    parser.block.ruler.at("blockquote", _capped(blockquote), {"alt": ["paragraph", "reference", "blockquote", "list"]})
-    parser.block.ruler.at("list", _capped(list_block), {"alt": ["paragraph", "reference", "blockquote"]})
     parser.inline.ruler.at("emphasis", _emphasis)
     parser.inline.ruler.before("escape", "address", _address)
     parser.inline.ruler.before("link", "bracket", _bracket)
     return parser
-
-
-def _capped(rule: Callable[[StateBlock, int, int, bool], bool]) -> Callable[[StateBlock, int, int, bool], bool]:
-    """The rule, silent below a depth: markdown-it drops what is nested deeper than its limit; so it stays, as text."""
-
-    def capped(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-        return state.level < _DEEPEST_BLOCK and rule(state, start, end, silent)
-
-    return capped
 
 
 def _address(state: StateInline, silent: bool) -> bool:
@@ -376,27 +363,19 @@ def _emphasis(state: StateInline, silent: bool) -> bool:
     """CommonMark's delimiter runs with two differences: a run inside a word of an alphabet opens nothing when it is one
     star or touches a digit (arithmetic), East Asian text needs no spaces around it (markdown-cjk-friendly), and
     ``__name__.x`` and ``__name__()`` are names."""
-    marker = state.src[state.pos]
-    if silent or marker not in "_*":
-        return False
-    from markdown_it.rules_inline.state_inline import Delimiter
+    from markdown_it.rules_inline.emphasis import tokenize
 
-    scanned = state.scanDelims(state.pos, marker == "*")
-    before = state.src[state.pos - 1] if state.pos else " "
-    after = state.src[state.pos + scanned.length : state.posMax][:2] or " "
-    can_open, can_close = scanned.can_open, scanned.can_close
-    if marker == "*":
-        can_open, can_close = _star(before, after[0], scanned.length, can_open, can_close)
-    elif after[0] == "(" or (after[0] == "." and after[1:].isalnum()):
-        can_close = False
-    length = scanned.length
-    for _ in range(length):
-        state.push("text", "", 0).content = marker
-        token = len(state.tokens) - 1
-        state.delimiters.append(
-            Delimiter(marker=ord(marker), length=length, token=token, end=-1, open=can_open, close=can_close)
-        )
-    state.pos += length
+    start, known = state.pos, len(state.delimiters)
+    if not tokenize(state, silent):
+        return False
+    before = state.src[start - 1] if start else " "
+    after = state.src[state.pos : state.posMax][:2] or " "
+    run = state.delimiters[known:]
+    for delimiter in run:
+        if state.src[start] == "*":
+            delimiter.open, delimiter.close = _star(before, after[0], len(run), delimiter.open, delimiter.close)
+        elif after[0] == "(" or (after[0] == "." and after[1:].isalnum()):
+            delimiter.close = False
     return True
 
 
@@ -440,3 +419,78 @@ def addresses(text: str) -> Iterator[tuple[str, bool]]:
             yield url, True
             done = found.start() + len(url)
     yield text[done:], False
+
+
+def split(styled: StyledText, limit: int, measure: Callable[[StyledText], int]) -> list[StyledText]:
+    """Parts with ``measure(part) <= limit``; `[]` for blank text. `measure` is the length of one part as the platform
+    counts it. Nothing is lost or doubled but white space between parts."""
+    parts: list[StyledText] = []
+    rest = _stripped(styled)
+    while rest.text:
+        # Whatever the platform counts, a text is not sent shorter than it is by much.
+        if len(rest.text) <= 2 * limit and measure(rest) <= limit:
+            parts.append(rest)
+            break
+        end = _fitting(rest, limit, measure)
+        if end == 0 and any(entity.offset == 0 for entity in rest.entities):
+            # An address longer than the message: better the words without it than nothing.
+            rest = replace(rest, entities=tuple(entity for entity in rest.entities if entity.offset > 0))
+            continue
+        end = _boundary(rest, max(end, 1))
+        parts.append(_stripped(rest.part(0, end)))
+        rest = _stripped(rest.part(end, len(rest.text)))
+    return [part for part in parts if part.text]
+
+
+def _fitting(styled: StyledText, limit: int, measure: Callable[[StyledText], int]) -> int:
+    """The number of characters that fit; 0 when not even one does."""
+    sizes = range(min(len(styled.text), 2 * limit) + 1)
+    return bisect_right(sizes, limit, key=lambda size: measure(_stripped(styled.part(0, size)))) - 1
+
+
+def _boundary(styled: StyledText, end: int) -> int:
+    """The best place for a cut at or before `end`."""
+    text = styled.text
+    for sign, share in _LEAST_SHARE.items():
+        least = int(end * share)
+        places = (place for place in _places(styled, sign, end) if place > least)
+        if (place := max(places, default=0)) and text[:place].strip():
+            return place
+    words = [found.start() for found in _WORD_END.finditer(text, 0, end + 1) if 0 < found.start() <= end]
+    if words and text[: words[-1]].strip():
+        return words[-1]
+    graphemes = [place for place in grapheme_ends(text[: end + 64]) if place <= end]
+    return graphemes[-1] if graphemes else end
+
+
+def grapheme_ends(text: str) -> list[int]:
+    """The positions after each user-perceived character (Unicode Annex 29)."""
+    # It takes a while to load and is needed for words longer than a message only.
+    import regex  # type: ignore[import-untyped]
+
+    return [match.end() for match in regex.finditer(r"\X", text)]
+
+
+def _places(styled: StyledText, sign: str, end: int) -> Iterator[int]:
+    """Positions up to `end` before which a blank line, a line, or a sentence ends. Inside of code there are only lines,
+    and a heading goes with what follows it."""
+    if sign == "sentence":
+        yield from (found.end() for found in _SENTENCE_END.finditer(styled.text, 0, end + 1) if found.end() <= end)
+        return
+    code = [(entity.offset, entity.end) for entity in styled.entities if entity.kind == "pre"]
+    headings = {entity.end for entity in styled.entities if entity.kind == "heading"}
+    place = styled.text.find(sign)
+    while 0 <= place <= end:
+        is_in_code = any(start <= place < stop for start, stop in code)
+        if place not in headings and not (is_in_code and sign == "\n\n"):
+            yield place
+        place = styled.text.find(sign, place + 1)
+
+
+def _stripped(styled: StyledText) -> StyledText:
+    """Without blank lines around it, and white space at its end; indentation in code stays."""
+    text = styled.text
+    start = len(text) - len(text.lstrip())
+    if any(entity.kind == "pre" and entity.offset <= start < entity.end for entity in styled.entities):
+        start = text.rfind("\n", 0, start) + 1
+    return styled.part(start, max(start, len(text.rstrip())))

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.markup.discord import to_discord
-from core.markup.markdown import StyledText, render
-from core.markup.split import grapheme_ends, split
+from core.markup.markdown import StyledText, grapheme_ends, render, split
 from tests.fixtures.markdowns import MEASURES, discord_length, markdowns, telegram_length
 
 pytestmark = pytest.mark.slow

@@ -28,8 +28,7 @@ from core.facts.claims import claims
 from core.guard.fence import Scrubber, neutralise, scrub, typed_part
 from core.guard.guard import cleaned, suspicion
 from core.markup.discord import to_discord
-from core.markup.markdown import StyledText, render, to_plain, utf16_length
-from core.markup.split import split
+from core.markup.markdown import StyledText, render, split, to_plain, utf16_length
 from core.search.query import any_of, inflected, next_page, parse, read_filters
 from core.store.archive import Skipped, TransferRecord
 from core.store.query import SearchQuery
