@@ -204,7 +204,6 @@ class Telegram(_Section):
 
 class Discord(_Section):
     enabled: Enabled
-    limit_chars: Annotated[int, Field(ge=100, le=4000)]
     message_content: bool
 
 
@@ -315,6 +314,7 @@ def _options(file: Path) -> tuple[dict[str, Any], list[str]]:
                 advice = "model.cheap is now called model.helper; rename it in mneme.toml."
             own.pop("curator", None)  # What earlier versions did while nobody was there.
             _table(own, "memory").pop("nudge_after", None)  # They reminded the model of its notes.
+            _table(own, "discord").pop("limit_chars", None)  # Not all kinds of messages took more.
             _lay_over(options, own)
     except tomllib.TOMLDecodeError as error:
         problems = [f"{file.name}: is not valid TOML: {error}"]

@@ -309,7 +309,6 @@ def _platforms(services: Services, *, chat_only: bool, has_terminal: bool) -> li
                 gateway_url=settings.discord_gateway_url,
                 inbox=services.inbox,
                 clock=services.clock,
-                limit_chars=settings.discord.limit_chars,
                 has_message_content=settings.discord.message_content,
             )
         )

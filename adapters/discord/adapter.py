@@ -87,7 +87,6 @@ class Discord:
         gateway_url: str | None,
         inbox: Inbox,
         clock: Clock,
-        limit_chars: int = 2000,
         has_message_content: bool = False,
     ) -> None:
         self._token = token.strip()
@@ -95,7 +94,7 @@ class Discord:
         self._gateway_url = gateway_url
         self._has_message_content = has_message_content
         self._lock = PollLock(PLATFORM, api_url or API_URL, self._token)
-        self.events = DiscordEvents(self._ready, inbox, clock, limit_chars)
+        self.events = DiscordEvents(self._ready, inbox, clock)
         self._login = asyncio.Lock()
         self._client: DiscordClient | None = None
         self._is_closed = False
@@ -258,7 +257,7 @@ class DiscordClient(discord.Client):
                 self._proven = self.ws
                 self.is_identified = True
                 if event == "connect":
-                    self._events.catch_up()
+                    self._events.start(self._events.catch_up())
             case "disconnect":
                 # The library tries again by itself, and tells of the error to nobody but its log.
                 self.failure = reason(sys.exception())
@@ -275,7 +274,7 @@ class DiscordClient(discord.Client):
             except (*UNREADABLE, discord.DiscordException) as error:
                 log.error("An event %s of Discord cannot be read, it is set aside: %r", event, error)
                 if event.startswith(("MESSAGE_", "INTERACTION_")):
-                    self._events.set_aside(data, error)
+                    self._events.start(self._events.set_aside(data, repr(error)))
 
         return guarded
 
@@ -313,12 +312,9 @@ async def log_in(client: discord.Client, token: str, *, has_message_content: boo
 
 async def _announce(client: discord.Client, specs: Sequence[CommandSpec]) -> None:
     """Registers the commands globally; the same again changes nothing. A failure is logged: the old ones stay."""
-    application_id = client.application_id
-    if application_id is None:
-        return
     wanted = [payload for spec in specs for payload in described(spec)]
     try:
-        await client.http.bulk_upsert_global_commands(application_id, wanted)
+        await client.http.bulk_upsert_global_commands(client.application_id or 0, wanted)
     except (*UNREACHABLE, *UNREADABLE) as error:
         log.warning("Discord did not take the commands, those registered before stay: %s", error)
 

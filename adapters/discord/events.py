@@ -65,11 +65,8 @@ class DiscordEvents:
     waiting_most = WAITING_MOST
     defer_after_s = 2.0
 
-    def __init__(
-        self, client: Callable[[], Awaitable[discord.Client]], inbox: Inbox, clock: Clock, limit_chars: int
-    ) -> None:
+    def __init__(self, client: Callable[[], Awaitable[discord.Client]], inbox: Inbox, clock: Clock) -> None:
         self.client = client
-        self.limit_chars = limit_chars
         self._inbox = inbox
         self._clock = clock
         self._sink: Sink | None = None
@@ -102,15 +99,6 @@ class DiscordEvents:
 
     def reply(self, address: Address, reply_to: str | None = None) -> Reply:
         return StreamedReply(DiscordMessages(self, address, reply_to))
-
-    def catch_up(self) -> None:
-        """Takes in what was said in known channels while there was no connection, or no room; until it is known what
-        that is, nothing newer is taken."""
-        self.start(self._catch_up())
-
-    def set_aside(self, raw: Any, error: Exception) -> None:
-        """An event that the library cannot read."""
-        self.start(self._set_aside(raw, repr(error)))
 
     def take(self, event: str, told: Any, raw: Any) -> bool:
         """Whether this event of the library is one that is taken in. `raw`: as it came."""
@@ -150,7 +138,9 @@ class DiscordEvents:
             self._channels[channel_id] = found
         return found
 
-    async def _catch_up(self) -> None:
+    async def catch_up(self) -> None:
+        """Takes in what was said in known channels while there was no connection, or no room; until it is known what
+        that is, nothing newer is taken."""
         async with self._gate:
             last_seen = await self._insist(lambda: self._inbox.last_seen(PLATFORM))
             aside = await self._insist(lambda: self._inbox.set_aside_ids(PLATFORM))
@@ -226,7 +216,7 @@ class DiscordEvents:
         # What a button gives is for who pressed it; a command says so itself, an unknown one tells nobody else.
         spec = self._specs.get(str(dict(interaction.data or {}).get("name")))
         is_private = spec is None or spec.is_private
-        messages = DiscordInteraction(interaction, is_private=is_private, limit_chars=self.limit_chars)
+        messages = DiscordInteraction(interaction, is_private=is_private)
 
         async def admit() -> int | None:
             is_own = isinstance(interaction.channel, discord.DMChannel) and interaction.context.dm_channel
@@ -266,7 +256,7 @@ class DiscordEvents:
                 failure = f"{type(error).__name__}: {error}"
                 log.warning("An event of Discord failed: %s", failure)
                 await asyncio.sleep(self.rest_s)
-        await self._set_aside(raw, failure)
+        await self.set_aside(raw, failure)
         return None
 
     async def _insist(self, work: Callable[[], Awaitable[T]]) -> T:
@@ -278,7 +268,7 @@ class DiscordEvents:
                 log.warning("An event of Discord waits for the store: %s", error)
                 await asyncio.sleep(self.rest_s)
 
-    async def _set_aside(self, raw: Any, error: str) -> None:
+    async def set_aside(self, raw: Any, error: str) -> None:
         found = str(raw.get("id")) if isinstance(raw, dict) else ""
         update_id = int(found) if found.isdecimal() else discord.utils.time_snowflake(self._clock.now())
         log.error("An event of Discord is set aside (%d): %s", update_id, error)
@@ -294,7 +284,7 @@ class DiscordEvents:
         if not task.cancelled() and (error := task.exception()):
             log.error("Work on a Discord event failed", exc_info=error)
         if self._is_full and self._sink is not None and len(self._tasks) == self.waiting_most // 2:
-            self.catch_up()
+            self.start(self.catch_up())
 
 
 def _bot(message: discord.Message) -> discord.ClientUser:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 PACE_S = 1.2
 """Five edits in five seconds is what one channel allows."""
 LIMIT_CHARS = 2000
-"""Whatever messages may hold, follow-ups of interactions are described with this limit."""
+"""Discord announces more in places, but this is what every kind of message takes."""
 LIMIT_NONCE, LIMIT_LABEL, LIMIT_BUTTONS, LIMIT_FILES = 25, 80, 25, 10
 
 UNREADABLE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, AssertionError)
@@ -40,6 +40,7 @@ UNREACHABLE = (discord.DiscordException, aiohttp.ClientError, OSError)
 UNKNOWN_MESSAGE, THREAD_ARCHIVED, ACKNOWLEDGED = 10008, 50083, 40060
 EXPIRED = (10062, ACKNOWLEDGED, 10015, 50027)
 """Unknown interaction, acknowledged already, unknown webhook, invalid webhook token."""
+DEAD_TOKEN = "expired: the Discord interaction can no longer be answered"
 
 log = logging.getLogger(__name__)
 
@@ -66,39 +67,25 @@ def reason(error: BaseException | None) -> str:
 
 
 @contextmanager
-def delivered() -> Iterator[None]:
-    """Around a call for a channel."""
+def delivered(*, has_token: bool = False) -> Iterator[None]:
+    """Around a call. One with the token of an interaction has no nonce: it may have come through where its answer did
+    not come back; and a dead token forbids no other way to the person."""
     try:
         yield
-    except UNREACHABLE as error:
-        raise _delivery(error) from error
-    except UNREADABLE as error:
-        raise DeliveryError(f"Discord gave an answer that cannot be read: {error!r}") from error
+    except discord.RateLimited as error:
+        raise DeliveryError("Discord asks to slow down", retry_after_s=error.retry_after) from error
+    except discord.InteractionResponded as error:
+        raise DeliveryError(DEAD_TOKEN) from error
+    except (*UNREACHABLE, *UNREADABLE) as error:
+        raise _delivery(error, has_token=has_token) from error
 
 
-@contextmanager
-def answered() -> Iterator[None]:
-    """Around a call with the token of an interaction. Such a call has no nonce: it may have come through where its
-    answer did not come back; and a dead token forbids no other way to the person."""
-    try:
-        with delivered():
-            yield
-    except DeliveryError as error:
-        cause = error.__cause__
-        status, code = (cause.status, cause.code) if isinstance(cause, discord.HTTPException) else (0, 0)
-        is_dead = code in EXPIRED or (status == 404 and not error.is_missing)
-        if is_dead or isinstance(cause, discord.InteractionResponded):
-            raise DeliveryError("expired: the Discord interaction can no longer be answered") from cause
-        if 400 <= status < 500 or isinstance(cause, aiohttp.ClientConnectorError):
-            raise
-        raise DeliveryError(str(error), is_uncertain=True) from cause
-
-
-def _delivery(error: Exception) -> DeliveryError:
-    if isinstance(error, discord.RateLimited):
-        return DeliveryError("Discord asks to slow down", retry_after_s=error.retry_after)
+def _delivery(error: Exception, *, has_token: bool) -> DeliveryError:
     if not isinstance(error, discord.HTTPException):
-        return DeliveryError(f"Discord cannot be reached: {reason(error)}")
+        is_answer = not isinstance(error, UNREACHABLE)
+        said = f"gave an answer that cannot be read: {error!r}" if is_answer else f"cannot be reached: {reason(error)}"
+        is_unsent = isinstance(error, aiohttp.ClientConnectorError)
+        return DeliveryError(f"Discord {said}", is_uncertain=has_token and not is_unsent)
     said = f"{error.text or 'no reason given'} (status {error.status}, code {error.code})"
     if error.status in (408, 429):
         asked_s = error.response.headers.get("Retry-After", "")
@@ -108,17 +95,19 @@ def _delivery(error: Exception) -> DeliveryError:
     is_archived = error.code == THREAD_ARCHIVED and error.response.method == "PATCH"
     if error.code == UNKNOWN_MESSAGE or is_archived:
         return DeliveryError(f"Discord has no such message to edit: {said}", is_missing=True)
+    if has_token and (error.status == 404 or error.code in EXPIRED):
+        return DeliveryError(DEAD_TOKEN)
     # Another try of a request that was understood and refused cannot help.
-    return DeliveryError(f"Discord did not take the message: {said}", is_permanent=400 <= error.status < 500)
+    is_refused = 400 <= error.status < 500
+    said = f"Discord did not take the message: {said}"
+    return DeliveryError(said, is_permanent=is_refused, is_uncertain=has_token and not is_refused)
 
 
 class _Messages:
     """What a `MessageApi` of Discord is in any case."""
 
+    limit_chars = LIMIT_CHARS
     pace_s = PACE_S
-
-    def __init__(self, limit_chars: int) -> None:
-        self.limit_chars = limit_chars
 
     def measure(self, part: StyledText) -> int:
         """Code points of the text as it is sent."""
@@ -136,7 +125,6 @@ class DiscordMessages(_Messages):
     is_idempotent = True
 
     def __init__(self, events: DiscordEvents, address: Address, reply_to: str | None) -> None:
-        super().__init__(events.limit_chars)
         self._events = events
         self._channel_id = address.thread_id or address.chat_id
         self._reply_to = int(reply_to) if reply_to and reply_to.isdecimal() else None
@@ -218,8 +206,7 @@ class DiscordInteraction(_Messages):
 
     is_idempotent = False
 
-    def __init__(self, interaction: discord.Interaction[discord.Client], *, is_private: bool, limit_chars: int) -> None:
-        super().__init__(min(limit_chars, LIMIT_CHARS))
+    def __init__(self, interaction: discord.Interaction[discord.Client], *, is_private: bool) -> None:
         self._interaction = interaction
         self._is_private = self._was_private = is_private
         self._lock = asyncio.Lock()
@@ -231,7 +218,7 @@ class DiscordInteraction(_Messages):
             if self._is_answered:
                 return
             try:
-                with answered():
+                with delivered(has_token=True):
                     await self._interaction.response.defer(ephemeral=self._is_private, thinking=True)
             except DeliveryError as error:
                 log.warning("Discord did not take the deferral of interaction %d: %s", self._interaction.id, error)
@@ -246,7 +233,7 @@ class DiscordInteraction(_Messages):
             # A press that was not deferred shows nothing that could be deleted.
             is_seen = response.is_done() or self._interaction.type is not discord.InteractionType.component
             try:
-                with answered():
+                with delivered(has_token=True):
                     if not response.is_done():
                         await response.defer(ephemeral=True, thinking=is_seen)
                     if is_seen:
@@ -265,26 +252,26 @@ class DiscordInteraction(_Messages):
             self._is_private = True
             if self._interaction.response.is_done() and not self._is_answered:
                 self._is_answered = True
-                with answered():
+                with delivered(has_token=True):
                     await self._interaction.delete_original_response()
 
     async def post(self, part: StyledText, answer: Answer | None, nonce: str) -> str:
         """The first one answers the interaction or fills its deferred message, later ones follow it."""
         async with self._lock:
-            with answered():
+            with delivered(has_token=True):
                 message_id = await self._send(to_discord(part), answer)
             self._is_answered = True
             return str(message_id)
 
     async def edit(self, message_id: str, part: StyledText, answer: Answer | None) -> None:
         """Raises a DeliveryError with `is_missing` when the message is gone."""
-        with answered():
+        with delivered(has_token=True):
             await self._interaction.followup.edit_message(
                 int(message_id), content=to_discord(part), **dressed(answer, is_edit=True)
             )
 
     async def remove(self, message_id: str) -> None:
-        with answered():
+        with delivered(has_token=True):
             await self._interaction.followup.delete_message(int(message_id))
 
     async def _send(self, text: str, answer: Answer | None) -> int:
@@ -309,7 +296,8 @@ def dressed(answer: Answer | None, *, is_edit: bool = False) -> dict[str, Any]:
     if answer is None:
         return {}
     view = {"view": _view(answer) if answer.buttons else None} if answer.buttons or is_edit else {}
-    return view | ({"attachments" if is_edit else "files": _files(answer)} if answer.files else {})
+    files = [discord.File(io.BytesIO(file.content), filename=file.name) for file in answer.files[:LIMIT_FILES]]
+    return view | ({"attachments" if is_edit else "files": files} if files else {})
 
 
 def _view(answer: Answer) -> discord.ui.View:
@@ -320,7 +308,3 @@ def _view(answer: Answer) -> discord.ui.View:
         view.add_item(discord.ui.Button(label=label, custom_id=button.id))
     view.stop()
     return view
-
-
-def _files(answer: Answer) -> list[discord.File]:
-    return [discord.File(io.BytesIO(file.content), filename=file.name) for file in answer.files[:LIMIT_FILES]]

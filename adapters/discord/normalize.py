@@ -81,7 +81,11 @@ def from_message(
     inbound = _written(message, channel, bot)
     if not inbound.text and not inbound.attachments:
         return None
-    return replace(inbound, command=_typed_command(inbound.text, specs) if channel.is_direct else None)
+    # A command may be pasted or typed as a plain message, which Discord's client does not catch.
+    name, _, arguments = inbound.text.partition(" ")
+    if not (channel.is_direct and name.startswith("/") and name[1:].lower() in specs):
+        return inbound
+    return replace(inbound, command=Command(name=name[1:].lower(), arguments=arguments.strip()))
 
 
 def from_edit(
@@ -200,14 +204,6 @@ def _text(message: discord.Message, bot: discord.ClientUser) -> str:
     return MENTION.sub(named, text)
 
 
-def _typed_command(text: str, specs: Mapping[str, CommandSpec]) -> Command | None:
-    """A known command that was pasted or typed as a plain message, which Discord's client does not catch."""
-    name, _, arguments = text.partition(" ")
-    if not name.startswith("/") or name[1:].lower() not in specs:
-        return None
-    return Command(name=name[1:].lower(), arguments=arguments.strip())
-
-
 def _attachments(message: discord.Message) -> tuple[Attachment, ...]:
     files = [*message.attachments, *(file for snapshot in message.message_snapshots for file in snapshot.attachments)]
     stickers = [Attachment(kind="sticker", name=sticker.name, reference=sticker.url) for sticker in message.stickers]
@@ -223,15 +219,18 @@ def _attachment(file: discord.Attachment) -> Attachment:
 def described(spec: CommandSpec) -> list[dict[str, Any]]:
     """The payloads of one command and of its entry in the menu of a message, if it has one. Discord wants required
     options first; the order of values is restored in `joined`."""
-    options = [_option(option) for option in sorted(spec.options, key=lambda option: not option.is_required)]
+    options = [
+        {
+            "type": STRING,
+            "name": option.name,
+            "description": option.description,
+            "required": option.is_required,
+            "choices": [{"name": choice, "value": choice} for choice in option.choices],
+        }
+        for option in sorted(spec.options, key=lambda option: not option.is_required)
+    ]
     typed = {"type": CHAT_INPUT, "name": spec.name, "description": spec.description, "options": options, **PLACES}
     return [typed, {"type": MESSAGE, "name": spec.menu, **PLACES}] if spec.menu else [typed]
-
-
-def _option(option: Option) -> dict[str, Any]:
-    described = {"type": STRING, "name": option.name, "description": option.description, "required": option.is_required}
-    choices = [{"name": choice, "value": choice} for choice in option.choices]
-    return described | ({"choices": choices} if choices else {})
 
 
 def joined(options: object, spec: CommandSpec | None) -> str:

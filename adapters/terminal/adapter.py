@@ -146,7 +146,6 @@ class TerminalPipe:
         self._output = stdout.fileno()
         self._save = save
         self._unread = b""
-        self._is_first = True
         self._has_ended = False
         self._is_broken = False
 
@@ -156,10 +155,7 @@ class TerminalPipe:
     async def read(self) -> str | None:
         """The next message; None at the end of input, or when nobody reads the answers any more."""
         while not self._is_broken and (raw := await self._line()) is not None:
-            text = raw.decode("utf-8", "replace").rstrip("\r\n")
-            if self._is_first:
-                text = text.removeprefix("\ufeff")
-            self._is_first = False
+            text = raw.decode("utf-8-sig", "replace").rstrip("\r\n")
             if text.strip():
                 return text
         return None
