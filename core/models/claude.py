@@ -11,10 +11,9 @@ import asyncio
 import math
 import re
 import tomllib
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
-from functools import cache
 from pathlib import Path
 from random import random
 from typing import Any
@@ -44,6 +43,22 @@ _TOO_LONG = re.compile(
     r"prompt is too long|too many tokens|exceeds? (the )?(available )?context|context (length|window)"
 )
 _RETRYABLE = (408, 409, 429)
+_FAILURES: Mapping[str, Any] = tomllib.loads(Path(__file__).with_name("failures.toml").read_text("utf-8"))
+_BROKEN: Sequence[tuple[str, tuple[type[Exception], ...]]] = (
+    ("unreached", (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.UnsupportedProtocol)),
+    ("late", (httpx2.TimeoutException,)),
+    ("lost", (httpx2.HTTPError, anthropic.APIConnectionError)),
+    ("foreign", (anthropic.AnthropicError,)),
+    ("unreadable", (ValueError,)),
+)
+"""What a call may break with, by what it means; the first that fits."""
+_GROWING = {
+    "text_delta": "text",
+    "thinking_delta": "thinking",
+    "signature_delta": "signature",
+    "input_json_delta": "partial_json",
+}
+"""By the kind of a delta, the field of its block that it adds to."""
 
 
 class Claude:
@@ -103,13 +118,12 @@ class Claude:
         most = 1 if request.is_trial else self._tries
         while True:
             tries += 1
-            silence_s = self._first_silence_s
-            if tries > 1:
-                silence_s = max(silence_s, (ends_at - self._clock.now()).total_seconds())
+            left_s = (ends_at - self._clock.now()).total_seconds() if tries > 1 else 0.0
+            answer = StreamedAnswer()
             try:
-                return await self._attempt(request, say, silence_s)
+                return await self._attempt(request, answer, say, max(self._first_silence_s, left_s))
             except ModelFailure as failure:
-                breaks += failure.is_break
+                breaks += answer.has_begun
                 pause_s = _pause_s(tries, failure.retry_after_s)
                 is_late = self._clock.now() + timedelta(seconds=pause_s) > ends_at
                 if not failure.is_retryable or breaks > 1 or tries >= most or is_late:
@@ -125,41 +139,41 @@ class Claude:
         """Asks the model for one token, which proves key, credit and name; returns a sentence. Raises ModelError."""
         hello = {"role": "user", "content": [{"type": "text", "text": "Hello"}]}
         request = Request(system=(), messages=(hello,), model=model, max_tokens=1)
-        await self._attempt(request, lambda _: None, self._first_silence_s)
+        await self._attempt(request, StreamedAnswer(), lambda _: None, self._first_silence_s)
         return f"{model} answers at {self.url}."
 
-    async def _attempt(self, request: Request, on_text: Tell, silence_s: float) -> Completion:
+    async def _attempt(self, request: Request, answer: StreamedAnswer, on_text: Tell, silence_s: float) -> Completion:
         """A server that does not take cache marks gets the same request once more without them."""
-        if not self._takes_marks:
-            return await self._stream(unmarked(request), on_text, silence_s)
-        try:
-            return await self._stream(request, on_text, silence_s)
-        except ModelFailure as failure:
-            bare = unmarked(request)
-            if self._is_official or failure.is_break or failure.status not in (400, 422) or bare == request:
-                raise
-        completion = await self._stream(bare, on_text, silence_s)
-        self._takes_marks = False
-        self._log.warning("the model's server takes no cache marks", url=self.url)
+        if self._takes_marks:
+            try:
+                return await self._stream(request, answer, on_text, silence_s)
+            except ModelFailure as failure:
+                is_of_marks = failure.status in (400, 422) and not answer.has_begun and not self._is_official
+                if not is_of_marks or unmarked(request) == request:
+                    raise
+        completion = await self._stream(unmarked(request), answer, on_text, silence_s)
+        if self._takes_marks:
+            self._takes_marks = False
+            self._log.warning("the model's server takes no cache marks", url=self.url)
         return completion
 
-    async def _stream(self, request: Request, on_text: Tell, silence_s: float) -> Completion:
-        answer = StreamedAnswer()
+    async def _stream(self, request: Request, answer: StreamedAnswer, on_text: Tell, silence_s: float) -> Completion:
         try:
             async with await self._opened(request, silence_s) as events:
                 async for event in events:
                     if text := answer.take(event):
                         on_text(text)
             return answer.completion(request.model)
-        except (anthropic.AnthropicError, httpx2.HTTPError) as error:
-            failure = self._translated(error, request.model)
-            failure.is_break = answer.has_begun
-            raise failure from _origin(error)
-        except ValueError as error:
-            raise ModelFailure("unreadable") from error
+        except anthropic.APIStatusError as error:
+            raise self._refused(error, request.model) from error
+        except (anthropic.AnthropicError, httpx2.HTTPError, ValueError) as error:
+            cause = error.__cause__ or error if isinstance(error, anthropic.APIConnectionError) else error
+            raise ModelFailure(next(kind for kind, errors in _BROKEN if isinstance(cause, errors))) from error
 
     async def _opened(self, request: Request, silence_s: float) -> anthropic.AsyncStream[Any]:
         """The events as plain JSON: to the SDK's own method a long conversation costs four times as much."""
+        if not (self._key.isascii() and self._key.isprintable()):
+            raise ModelFailure("illegal_key")
         body: dict[str, Any] = {
             "model": request.model,
             "max_tokens": request.max_tokens,
@@ -179,24 +193,11 @@ class Claude:
             stream_cls=anthropic.AsyncStream[object],
         )
 
-    def _translated(self, error: Exception, model: str) -> ModelFailure:
-        """Never with the key in the words."""
-        if isinstance(error, anthropic.APIStatusError):
-            return self._refused(error, model)
-        cause = _cause(error)
-        if isinstance(cause, httpx2.LocalProtocolError):
-            return ModelFailure("illegal_key")
-        if isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.UnsupportedProtocol):
-            return ModelFailure("unreached")
-        if isinstance(cause, httpx2.TimeoutException):
-            return ModelFailure("late")
-        if isinstance(error, anthropic.APIConnectionError | httpx2.HTTPError):
-            return ModelFailure("lost")
-        return ModelFailure("foreign")
-
     def _refused(self, error: anthropic.APIStatusError, model: str) -> ModelFailure:
-        # An error event in a stream that began with 200 has a type only.
-        status = error.status_code if error.status_code >= 400 else _texts("status_of_type").get(error.type or "", 500)
+        """Never with the key in the words. An error event in a stream that began with 200 has a type only."""
+        status = error.status_code
+        if status < 400:
+            status = _FAILURES["status_of_type"].get(error.type or "", 500)
         words = " ".join(_words(error).replace(self._key, "…").split())[:WORDS_CHARS].rstrip(". ")
         kind, status = _judged(status, words, model, error.error_code or "")
         is_retryable = kind != "spend_limit" and (status in _RETRYABLE or status >= 500)
@@ -246,15 +247,6 @@ def _asked_pause_s(headers: Mapping[str, str]) -> float | None:
     return max(0.0, pause_s) if math.isfinite(pause_s) else None
 
 
-def _cause(error: Exception) -> BaseException | None:
-    return error.__cause__ if isinstance(error, anthropic.APIConnectionError) else error
-
-
-def _origin(error: Exception) -> Exception | None:
-    """Nothing when its words hold the key, as a traceback shows them."""
-    return None if isinstance(_cause(error), httpx2.LocalProtocolError) else error
-
-
 class StreamedAnswer:
     """An answer as its events come, plain JSON as the Messages API documents them."""
 
@@ -262,8 +254,6 @@ class StreamedAnswer:
         self._message: dict[str, Any] = {}
         self._usage: dict[str, Any] = {}
         self._blocks: list[dict[str, Any]] = []
-        self._arguments: dict[int, str] = {}
-        """Of the tool calls, by the index of their block."""
         self._has_stopped = False
 
     @property
@@ -275,13 +265,9 @@ class StreamedAnswer:
         """The text so far, which only grows; empty where the event adds none. Raises ModelError for one that cannot be
         read."""
         try:
-            return self._text if self._is_text_added(event) else ""
+            text = joined(self._blocks) if self._is_text_added(event) else ""
         except (ValueError, LookupError, AttributeError, TypeError) as error:
             raise ModelFailure("unreadable") from error
-
-    @property
-    def _text(self) -> str:
-        text = joined(self._blocks)
         # Where half a character came, its other half is on its way.
         text = text[:-1] if "\ud800" <= text[-1:] <= "\udbff" else text
         return str(sound(text)) if text.strip() else ""
@@ -295,10 +281,11 @@ class StreamedAnswer:
         elif kind == "content_block_start":
             self._blocks.append(dict(event["content_block"]))
         elif kind == "content_block_delta":
-            return self._grow(event["index"], event["delta"])
-        elif kind == "content_block_stop" and (arguments := self._arguments.get(event["index"])):
-            # A call may be cut off where the answer is.
-            self._blocks[event["index"]]["input"] = from_json(arguments, allow_partial=True)
+            block, delta = self._blocks[event["index"]], event["delta"]
+            field = _GROWING.get(delta["type"])
+            if field is not None:
+                block[field] = (block.get(field) or "") + delta[field]
+            return field == "text"
         elif kind == "message_delta":
             self._message["stop_reason"] = event["delta"].get("stop_reason") or self._message.get("stop_reason")
             # Totals; what is left out stands as it was.
@@ -306,19 +293,6 @@ class StreamedAnswer:
             self._usage |= {name: count for name, count in told.items() if count is not None}
         self._has_stopped = self._has_stopped or kind == "message_stop"
         return bool(kind == "content_block_start")
-
-    def _grow(self, index: int, delta: Json) -> bool:
-        block = self._blocks[index]
-        if delta["type"] == "text_delta":
-            block["text"] += delta["text"]
-            return True
-        if delta["type"] == "input_json_delta":
-            self._arguments[index] = self._arguments.get(index, "") + delta["partial_json"]
-        elif delta["type"] == "thinking_delta":
-            block["thinking"] += delta["thinking"]
-        elif delta["type"] == "signature_delta":
-            block["signature"] = delta["signature"]
-        return False
 
     def completion(self, model: str) -> Completion:
         """The whole answer, of `model` where it does not name its own. Raises ModelError for a part of one."""
@@ -372,8 +346,12 @@ def joined(blocks: Sequence[Json]) -> str:
 
 def unmarked(request: Request) -> Request:
     """The request without cache marks, which stand on blocks of the system prompt and of messages only."""
-    messages = tuple({**turn, "content": [_bare(block) for block in turn["content"]]} for turn in request.messages)
-    return replace(request, system=tuple(map(_bare, request.system)), messages=messages)
+
+    def bare(blocks: Iterable[Json]) -> list[Json]:
+        return [{name: value for name, value in block.items() if name != "cache_control"} for block in blocks]
+
+    messages = tuple({**turn, "content": bare(turn["content"])} for turn in request.messages)
+    return replace(request, system=tuple(bare(request.system)), messages=messages)
 
 
 def sound(value: Any) -> Any:
@@ -400,34 +378,25 @@ def _form(block: Json) -> dict[str, Any] | None:
     if kind == "redacted_thinking":
         return {"type": kind, "data": block["data"]} if block.get("data") else None
     if kind == "tool_use":
-        call = {"type": kind, "id": block.get("id"), "name": block.get("name"), "input": sound(block.get("input"))}
+        # A call may be cut off where the answer is.
+        arguments = block.get("partial_json")
+        given = from_json(arguments, allow_partial=True) if arguments else block.get("input")
+        call = {"type": kind, "id": block.get("id"), "name": block.get("name"), "input": sound(given)}
         if not call["id"] or not call["name"] or not isinstance(call["input"], dict):
             raise ModelFailure("unreadable")
         return call
     raise ModelFailure("unknown_block", block=kind[:40])
 
 
-def _bare(block: Json) -> Json:
-    return {name: value for name, value in block.items() if name != "cache_control"}
-
-
-@cache
-def _texts(table: str) -> Mapping[str, Any]:
-    """A table of `failures.toml`."""
-    found: Mapping[str, Any] = tomllib.loads(Path(__file__).with_name("failures.toml").read_text("utf-8"))[table]
-    return found
-
-
 class ModelFailure(ModelError):
     """`kind` as in `failures.toml`, whose words are filled with `details`. `clause`: the reason without a full stop, so
-    that ``; trying again in 4 s`` can follow it. `is_break`: part of the answer had come already."""
+    that ``; trying again in 4 s`` can follow it."""
 
     def __init__(
         self, kind: str, *, status: int | None = None, is_retryable: bool | None = None, **details: object
     ) -> None:
-        texts = _texts("kind")[kind]
+        texts = _FAILURES["kind"][kind]
         self.clause: str = texts["clause"].format(**details)
-        self.is_break = kind == "unreadable"
         super().__init__(
             f"{self.clause}. {texts.get('advice', '')}".rstrip(),
             is_retryable=texts.get("is_retryable", True) if is_retryable is None else is_retryable,
@@ -445,6 +414,6 @@ def _judged(status: int, words: str, model: str, code: str) -> tuple[str, int]:
         status = 413
     if status == 404:
         return "no_model" if "model" in words.casefold() or model in words else "no_api", status
-    if str(status) in _texts("kind"):
+    if str(status) in _FAILURES["kind"]:
         return str(status), status
     return "internal" if status >= 500 else "refused", status
