@@ -21,7 +21,7 @@ from filelock import FileLock, Timeout
 from adapters.terminal.adapter import Terminal
 from config.settings import SOUL, Settings
 from core.agent.offline import Offline
-from core.agent.prompt import Prompt, UserMessages
+from core.agent.prompt import Prompt
 from core.agent.sessions import PostTurn, SessionTracker
 from core.agent.tool_runner import ToolRunner
 from core.agent.turn import Agent
@@ -202,7 +202,8 @@ async def build_router(
     memory = _memory(services, helper, evidence, owner_notices, delivery)
     for cache in (memory, services.conversations):
         services.epoch_guard.caches.append(cache.invalidate)
-    prompt = Prompt(services.owner_files, SOUL.read_text(encoding="utf-8"), zone, memory)
+    soul, budget_chars = SOUL.read_text(encoding="utf-8"), settings.memory.prefetch_chars
+    prompt = Prompt(services.owner_files, soul, zone, memory, budget_chars)
     sessions = SessionTracker(
         services.conversations, prompt, memory, services.clock, settings.model.chat, settings.model.window_tokens
     )
@@ -215,7 +216,7 @@ async def build_router(
         model=metered,
         conversations=services.conversations,
         sessions=sessions,
-        user_messages=UserMessages(memory, zone, settings.memory.prefetch_chars),
+        prompt=prompt,
         tool_runner=ToolRunner(tools, settings.model.tool_timeout_s),
         clock=services.clock,
         options=settings.model,

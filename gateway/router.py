@@ -17,7 +17,7 @@ from typing import TypeVar
 import structlog
 
 from core.agent.sessions import PostTurn, Turn
-from core.agent.turn import Agent, AnsweredTurn
+from core.agent.turn import Agent, RunningTurn
 from core.errors import DeliveryError, StaleReadError, StoreError
 from core.ports import Adapter, Clock, Reply
 from core.store.epoch import EpochGuard
@@ -212,7 +212,7 @@ class Router:
         elif event is not None and not event.is_taken:
             event.entry = replace(event.entry, inbound=replace(event.inbound, text=inbound.text))
             await self._inbox.update(event.entry)
-        is_known = await self._agent.amend(inbound)
+        is_known = await self._agent.sessions.amend(inbound)
         if not is_known and event is not None and event.is_taken:
             event.changes.append(inbound)
 
@@ -248,9 +248,8 @@ class Router:
             self._settle(event)
             if answered is not None:
                 # After an erasure it waits for the next turn.
-                turn = answered.turn
                 with contextlib.suppress(StaleReadError):
-                    await self._post_turn.run(answered.session, answered.rows, turn.scopes, turn.epoch)
+                    await self._post_turn.run(answered.turn, answered.session, answered.rows)
         except Exception as error:
             # What was answered before is closed and stays so.
             with contextlib.suppress(StoreError):
@@ -262,7 +261,7 @@ class Router:
             self._unanswered.remove(event)
             self._answered_at = asyncio.get_running_loop().time()
 
-    async def _answer(self, batch: Sequence[PendingEvent]) -> AnsweredTurn | None:
+    async def _answer(self, batch: Sequence[PendingEvent]) -> RunningTurn | None:
         """One command, or one turn over what is left of the batch. Whoever was taken along is not served again: all of
         them are told of a failure, while the queue is still theirs."""
         try:
@@ -280,7 +279,7 @@ class Router:
             await self._apologise(batch, error)
         finally:
             for change in [change for one in batch for change in one.changes]:
-                await self._agent.amend(change)
+                await self._agent.sessions.amend(change)
         return None
 
     async def _without_confirmations(self, batch: Sequence[PendingEvent]) -> list[PendingEvent]:
@@ -294,7 +293,7 @@ class Router:
                 left.append(event)
         return left
 
-    async def _ask(self, batch: list[PendingEvent]) -> AnsweredTurn | None:
+    async def _ask(self, batch: list[PendingEvent]) -> RunningTurn | None:
         """One turn of the model, answered through the reply that came last."""
         for event in batch[:-1]:
             await event.reply.abandon()
@@ -333,7 +332,7 @@ class Router:
             event.outbox_item = replace(event.outbox_item, kind="notice")
 
         async def answered(turn: Turn) -> Answer:
-            session = await self._agent.place(turn)
+            session = await self._agent.sessions.place(turn)
             context = CommandContext(
                 inbound=inbound,
                 scope=event.scope,
@@ -383,7 +382,7 @@ class Router:
             for outbox_item in unseen:
                 await self._delivery.outbox.done(outbox_item.key)
 
-    async def _model_answer(self, batch: list[PendingEvent], turn: Turn) -> AnsweredTurn:
+    async def _model_answer(self, batch: list[PendingEvent], turn: Turn) -> RunningTurn:
         """Raises StaleReadError where `batch` has grown, so that the turn is begun anew with all of it."""
         first, last = batch[0], batch[-1]
         try:
@@ -455,7 +454,7 @@ class Router:
                 await self._agent.notify(turn, None if last.is_overheard else answer)
             else:
                 text = self._commands.kept(inbound.command) if inbound.command else "[a button]"
-                await self._agent.keep(turn, await self._agent.place(turn), text, answer)
+                await self._agent.keep(turn, await self._agent.sessions.place(turn), text, answer)
             return turn
 
         if not await self._begin(batch):

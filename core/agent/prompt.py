@@ -34,21 +34,25 @@ _UNMARKABLE = ("thinking", "redacted_thinking")
 
 
 class Prompt:
-    """Writes system prompts. `soul`: the identity used without a SOUL.md; `zone`: IANA name."""
+    """Writes system prompts, and the sent form of user rows with at most `budget_chars` of memory a turn. `soul`: the
+    identity used without a SOUL.md; `zone`: IANA name."""
 
-    def __init__(self, owner_files: OwnerFiles, soul: str, zone: str, memory: MemoryManager) -> None:
+    def __init__(
+        self, owner_files: OwnerFiles, soul: str, zone: str, memory: MemoryManager, budget_chars: int = 0
+    ) -> None:
         self._owner_files = owner_files
         self._soul = soul
         self._guidance = GUIDANCE.read_text(encoding="utf-8").strip()
-        self._zone = zone
+        self._zone = ZoneInfo(zone)
         self._memory = memory
+        self._budget_chars = budget_chars
 
     async def write(self, context: ToolContext, hint: str, kept: str = "") -> str:
         """The prompt of a session starting at `context.now`; `kept`: what memory keeps of the one it continues."""
         soul = await self._owner_files.text("SOUL.md", SOUL_CHARS)
         agents = await self._owner_files.text("AGENTS.md", AGENTS_CHARS)
         memory = await self._memory.system_prompt_block(context)
-        local = context.now.astimezone(ZoneInfo(self._zone))
+        local = context.now.astimezone(self._zone)
         started = f"This conversation began on {local:%A} {local.day} {local:%B %Y} at {local:%H:%M} ({self._zone})."
         sections = [
             soul or self._soul.strip(),
@@ -60,15 +64,6 @@ class Prompt:
             f"# Where you are\n{hint.strip()}" if hint.strip() else "",
         ]
         return "\n\n".join(section for section in sections if section)
-
-
-class UserMessages:
-    """Makes the sent form of user rows, with at most `budget_chars` of memory a turn. `zone`: IANA name."""
-
-    def __init__(self, memory: MemoryManager, zone: str, budget_chars: int) -> None:
-        self._memory = memory
-        self._zone = ZoneInfo(zone)
-        self._budget_chars = budget_chars
 
     async def seal(self, rows: Sequence[Message], earlier: Sequence[Message], context: ToolContext) -> list[Message]:
         """`rows`, answered together, as they are sent. A memory in one of the `earlier` rows is not repeated."""
@@ -147,16 +142,22 @@ def conversation(rows: Sequence[Message]) -> list[dict[str, Any]]:
     """Rows (oldest first) as ``{"role", "content": [blocks]}``: beginning with user, roles alternating, every tool call
     answered at the head of the next user message, no empty text."""
     turns: list[dict[str, Any]] = []
+    open_role = ""
     for row in rows:
-        blocks = [block for block in _blocks(row) if block.get("type") != "text" or block["text"].strip()]
-        role = "assistant" if row.role == "assistant" else "user"
+        given = row.sent or row.blocks or (_block(row.text),)
+        blocks = [block for block in given if block.get("type") != "text" or block["text"].strip()]
         if not blocks:
             continue
-        if turns and turns[-1]["role"] == role and not (role == "assistant" and _has_calls(turns[-1])):
+        role = "assistant" if row.role == "assistant" else "user"
+        if role == open_role:
             turns[-1]["content"].extend(blocks)
         else:
             turns.append({"role": role, "content": blocks})
-    return _answered(_from_first_user(turns))
+        # What follows a call that a crash left without its result must not join its message, or the request would not
+        # extend the one before.
+        is_call = role == "assistant" and any(block.get("type") == "tool_use" for block in blocks)
+        open_role = "" if is_call else role
+    return _answered(turns)
 
 
 def mark(life: CacheLife) -> Json:
@@ -168,22 +169,8 @@ def marked(turns: Sequence[dict[str, Any]], life: CacheLife = "5m") -> tuple[Jso
     """The conversation with cache marks at the tail of the previous request and at its own tail: the server looks back
     only 20 blocks from a mark, and one round of parallel tool calls can be more."""
     requests = [index for index, turn in enumerate(turns) if turn["role"] == "user"]
-    tails = set(requests[-2:]) | ({len(turns) - 1} if turns else set())
+    tails = {*requests[-2:], len(turns) - 1}
     return tuple(_mark(turn, mark(life)) if index in tails else turn for index, turn in enumerate(turns))
-
-
-def _blocks(row: Message) -> Sequence[Json]:
-    if row.sent is not None:
-        return row.sent
-    if row.blocks is not None:
-        return row.blocks
-    return ({"type": "text", "text": row.text},)
-
-
-def _has_calls(turn: dict[str, Any]) -> bool:
-    """What follows a call that a crash left without its result must not join its message, or the request would not
-    extend the one before."""
-    return any(block.get("type") == "tool_use" for block in turn["content"])
 
 
 def _mark(turn: dict[str, Any], mark: Json) -> dict[str, Any]:
@@ -196,6 +183,7 @@ def _mark(turn: dict[str, Any], mark: Json) -> dict[str, Any]:
 
 
 def _answered(turns: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """A window may open with the assistant or with results of a call that is gone; the API wants a user first."""
     out: list[dict[str, Any]] = []
     called: list[str] = []
     for turn in (*turns, {"role": "user", "content": []}):
@@ -206,15 +194,7 @@ def _answered(turns: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         if answer:
             out.append({"role": "user", "content": answer})
         called = []
-        if turn["role"] == "assistant":
+        if turn["role"] == "assistant" and out:
             out.append(turn)
             called = [block["id"] for block in turn["content"] if block.get("type") == "tool_use"]
     return out
-
-
-def _from_first_user(turns: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """A window may open with the assistant or with results of a call that is gone; the API wants a user first."""
-    for index, turn in enumerate(turns):
-        if turn["role"] == "user" and any(block.get("type") != "tool_result" for block in turn["content"]):
-            return turns[index:]
-    return []

@@ -4,29 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 import structlog
 
-from core.agent.prompt import Prompt
+from core.agent.prompt import Prompt, with_attachments
 from core.errors import ModelError, Refused
 from core.memory.manager import MemoryManager
+from core.models.wrappers import ask
 from core.ports import Clock, Model
 from core.store.mailbox import InboxEntry, OutboxItem
-from core.store.rows import turns
 from core.store.sessions import Conversations
-from core.types import (
-    Address,
-    EndReason,
-    ErasureEpoch,
-    Message,
-    Payer,
-    Request,
-    Scope,
-    Sender,
-    Session,
-    ToolContext,
-    Window,
-)
+from core.types import Address, EndReason, ErasureEpoch, Inbound, Message, Payer, Scope, Session, ToolContext, Window
 
 ENDLESS = 2**63 - 1
 CHARS_PER_TOKEN = 3.5  # no tokenizer exists outside the provider; real usage corrects this after the first call
@@ -62,12 +51,21 @@ class Turn:
     is_fresh: bool = False
 
     @property
-    def sender(self) -> Sender:
-        return self.entries[-1].inbound.sender
-
-    @property
     def text(self) -> str:
         return "\n".join(entry.inbound.text for entry in self.entries)
+
+    def context(self, session: Session, now: datetime, rows: Sequence[Message] = ()) -> ToolContext:
+        """`rows`: the history of the session, which stands in the model's context."""
+        return ToolContext(
+            session=session,
+            scope=self.scope,
+            scopes=self.scopes,
+            sender=self.entries[-1].inbound.sender,
+            now=now,
+            message_id=next((row.id for row in reversed(rows) if row.role == "user"), None),
+            window=window_of(session, rows),
+            epoch=self.epoch,
+        )
 
 
 class SessionTracker:
@@ -129,9 +127,10 @@ class SessionTracker:
         """The open session of the turn's address, or a new one without a prompt."""
         return await self._conversations.ensure(self._blank(turn.address, turn.scope))
 
-    async def amend(self, address: Address, external_id: str, text: str | None) -> bool:
-        """Rewords the message of this platform id, or erases it (None), here and in memory; False if there is none."""
-        message_id = await self._conversations.amend(address, external_id, text)
+    async def amend(self, inbound: Inbound) -> bool:
+        """Follows an edit or deletion on the platform, here and in memory; False when there is no such message."""
+        text = None if inbound.kind == "delete" else with_attachments(inbound.text, inbound.attachments)
+        message_id = await self._conversations.amend(inbound.address, inbound.message_id, text)
         if message_id is not None:
             await self._memory.amended(message_id)
         return message_id is not None
@@ -207,11 +206,8 @@ class SessionTracker:
         await self._memory.on_session_end(session, rows)
 
     async def _with_prompt(self, session: Session, turn: Turn, kept: str = "") -> Session:
-        context = ToolContext(
-            session=session, scope=turn.scope, scopes=turn.scopes, sender=turn.sender, now=session.started_at
-        )
         hint = f"{turn.hint}\n{INCOGNITO}" if session.is_incognito else turn.hint
-        prompt = await self._prompt.write(context, hint, kept)
+        prompt = await self._prompt.write(turn.context(session, session.started_at), hint, kept)
         return await self._conversations.keep_prompt(session.id, prompt, turn.scopes, turn.epoch)
 
 
@@ -247,29 +243,13 @@ class PostTurn:
         self._model_name = model_name
         self._log = structlog.get_logger("post_turn")
 
-    async def run(
-        self,
-        session: Session,
-        rows: Sequence[Message],
-        scopes: frozenset[Scope],
-        epoch: ErasureEpoch | None = None,
-    ) -> None:
-        """After a turn in this session, whose history is `rows` as of `epoch`. Raises StaleReadError."""
+    async def run(self, turn: Turn, session: Session, rows: Sequence[Message]) -> None:
+        """After a turn in this session, whose history is `rows`. Raises StaleReadError."""
         if rows and not session.title and not session.is_incognito:
-            await self._title(session, rows, epoch)
+            await self._title(session, rows, turn.epoch)
         await self._memory.turn_over(session, rows)
-        asked = [row for turn in turns(rows)[-1:] for row in turn if row.role == "user" and row.sender is not None]
-        if asked and asked[-1].sender is not None:
-            context = ToolContext(
-                session=session,
-                scope=session.scope,
-                scopes=scopes,
-                sender=asked[-1].sender,
-                now=rows[-1].created_at,
-                message_id=asked[-1].id,
-                window=window_of(session, rows),
-            )
-            await self._memory.queue_prefetch("\n".join(row.text for row in asked), context)
+        if rows:
+            await self._memory.queue_prefetch(turn.text, turn.context(session, rows[-1].created_at, rows))
 
     async def _title(self, session: Session, rows: Sequence[Message], epoch: ErasureEpoch | None) -> None:
         asked = next((row.text for row in rows if row.role == "user"), "")
@@ -279,16 +259,9 @@ class PostTurn:
         if self._model is None or not answered:
             return
         exchange = f"Person: {asked[:1500]}\n\nAssistant: {answered[:1500]}"
-        request = Request(
-            system=({"type": "text", "text": _INSTRUCTION},),
-            messages=({"role": "user", "content": [{"type": "text", "text": exchange}]},),
-            model=self._model_name,
-            max_tokens=64,
-            kind="title",
-            payer=Payer(session_id=session.id, scope=session.scope),
-        )
+        model, name, payer = self._model, self._model_name, Payer(session_id=session.id, scope=session.scope)
         try:
-            completion = await self._model.complete(request, lambda _: None, lambda _: None)
+            completion = await ask(model, name, "title", _INSTRUCTION, (exchange,), max_tokens=64, payer=payer)
         except ModelError as error:
             self._log.info("no better title", error=str(error))
             return

@@ -7,13 +7,13 @@ what is shown goes through `show`, what is sent is in the turn's outbox item.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from config.settings import ModelOptions
 from core.agent.offline import MODEL as OFFLINE
-from core.agent.prompt import UserMessages, conversation, described, mark, marked, with_attachments
-from core.agent.sessions import SessionTracker, Turn, window_of
+from core.agent.prompt import Prompt, conversation, described, mark, marked, with_attachments
+from core.agent.sessions import SessionTracker, Turn
 from core.agent.tool_runner import ToolRunner
 from core.errors import MnemeError, ModelError, StaleReadError
 from core.guard.fence import Scrubber, scrub
@@ -23,7 +23,7 @@ from core.store.actions import ButtonAction
 from core.store.mailbox import OutboxItem
 from core.store.sessions import Conversations
 from core.store.usage import ModelCall
-from core.types import Answer, Completion, Inbound, Json, Message, Payer, Request, Session, ToolContext
+from core.types import Answer, Completion, Json, Message, Payer, Request, Session, ToolContext
 
 STOPPED = "[stopped]"
 BADGE = "🕶 _incognito_"  # above every answer of such a conversation
@@ -34,20 +34,9 @@ _ENDINGS = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AnsweredTurn:
-    """A turn with its answer, as both are stored, and what follows from it: `rows` is the whole history of the
-    session."""
-
-    turn: Turn
-    answer: Answer
-    session: Session
-    rows: Sequence[Message]
-
-
-class _RunningTurn:
-    """A turn that is being answered, with its history so far, and the answer so far: the texts of the finished model
-    calls, and that of the present one."""
+class RunningTurn:
+    """A turn that is being answered, with the history of its session so far, and the answer so far: the texts of the
+    finished model calls, and that of the present one."""
 
     def __init__(
         self, turn: Turn, session: Session, rows: Sequence[Message], show: Callable[[str], None] = lambda _: None
@@ -55,6 +44,8 @@ class _RunningTurn:
         self.turn = turn
         self.session = session
         self.rows = list(rows)
+        self.answer: Answer | None = None
+        """Once it is stored."""
         self.texts: list[str] = []
         self.calls: list[ModelCall] = []
         """Of the model, not logged yet."""
@@ -97,41 +88,42 @@ class Agent:
         model: MeteredModel,
         conversations: Conversations,
         sessions: SessionTracker,
-        user_messages: UserMessages,
+        prompt: Prompt,
         tool_runner: ToolRunner,
         clock: Clock,
         options: ModelOptions,
     ) -> None:
         self._model = model
         self._conversations = conversations
-        self._sessions = sessions
-        self._user_messages = user_messages
+        self.sessions = sessions
+        self._prompt = prompt
         self._tool_runner = tool_runner
         self._clock = clock
         self._options = options
-        self._running: dict[str, _RunningTurn] = {}  # by the key of the outbox item
+        self._running: dict[str, RunningTurn] = {}  # by the key of the outbox item
 
-    async def answer(self, turn: Turn, show: Callable[[str], None]) -> AnsweredTurn:
+    async def answer(self, turn: Turn, show: Callable[[str], None]) -> RunningTurn:
         """When it returns, question and answer are stored, the entries of `turn` are closed and its outbox item is
         filled; the caller delivers it. Raises ModelError, StoreError."""
-        session, rows = await self._sessions.open(turn)
+        session, rows = await self.sessions.open(turn)
         try:
-            return await self._converse(_RunningTurn(turn, session, rows, show))
+            return await self._converse(RunningTurn(turn, session, rows, show))
         except ModelError as error:
             if error.status != TOO_LONG:
                 raise
-        session, rows = await self._sessions.renew(session, turn)
-        return await self._converse(_RunningTurn(turn, session, rows, show))
+        session, rows = await self.sessions.renew(session, turn)
+        return await self._converse(RunningTurn(turn, session, rows, show))
 
-    async def stop(self, turn: Turn, stored: Answer | None = None) -> AnsweredTurn:
+    async def stop(self, turn: Turn, stored: Answer | None = None) -> RunningTurn:
         """The person cancelled the turn: what the model had said is kept as the answer, marked; unless the whole answer
         was `stored` before."""
         # Taken at once: a stop repeated after an erasure must not keep what was said before it.
         before = self._running.pop(turn.outbox_item.key, None)
-        session, rows = await self._sessions.open(turn)
+        session, rows = await self.sessions.open(turn)
+        running = RunningTurn(turn, session, rows)
+        running.answer = stored
         if stored is not None:
-            return AnsweredTurn(turn=turn, answer=stored, session=session, rows=rows)
-        running = _RunningTurn(turn, session, rows)
+            return running
         present = ""
         if before is not None:
             present, running.texts, running.calls = before.present, before.texts, before.calls
@@ -147,10 +139,6 @@ class Agent:
             return True
         running.is_interrupted = running.is_untouched
         return running.is_untouched
-
-    async def place(self, turn: Turn) -> Session:
-        """The session to keep a command with: the open one, or a new one without a prompt."""
-        return await self._sessions.place(turn)
 
     async def keep(
         self,
@@ -170,26 +158,21 @@ class Agent:
 
     async def listen(self, turn: Turn) -> None:
         """Keeps what was said in the room without answering."""
-        session, _ = await self._sessions.open(turn)
+        session, _ = await self.sessions.open(turn)
         # In the form in which it will be sent if the model is ever asked about it.
-        said = self._user_messages.dated(_person(session, turn), self._context(session, turn, ()))
+        said = self._prompt.dated(_person(session, turn), turn.context(session, self._clock.now()))
         await self._end(turn, said, None)
 
     async def notify(self, turn: Turn, answer: Answer | None) -> None:
         """Keeps what the person said where it could not be answered, with what they are told instead; closes the
         entries."""
-        session = await self.place(turn)
+        session = await self.sessions.place(turn)
         rows = _person(session, turn)
         if answer is not None:
             rows.append(replace(self._plain(session, answer.text), kind="notice"))
         await self._end(turn, rows, answer)
 
-    async def amend(self, inbound: Inbound) -> bool:
-        """Follows an edit or deletion on the platform; False when there is no such message."""
-        text = None if inbound.kind == "delete" else with_attachments(inbound.text, inbound.attachments)
-        return await self._sessions.amend(inbound.address, inbound.message_id, text)
-
-    async def _converse(self, running: _RunningTurn) -> AnsweredTurn:
+    async def _converse(self, running: RunningTurn) -> RunningTurn:
         self._running[running.turn.outbox_item.key] = running
         try:
             await self._take(running)
@@ -208,11 +191,11 @@ class Agent:
                 await self._model.keep(call)
             raise
 
-    async def _go_on(self, running: _RunningTurn, row: Message, calls: Sequence[Json]) -> None:
+    async def _go_on(self, running: RunningTurn, row: Message, calls: Sequence[Json]) -> None:
         """Runs the tools that the model calls. Its call is stored before they do anything; where they only read, with
         what they found."""
         running.texts += [row.text] if row.text else []
-        context = self._context(running.session, running.turn, running.rows)
+        context = running.turn.context(running.session, self._clock.now(), running.rows)
         if self._tool_runner.is_reading(calls):
             await self._store(running, [row, *await self._tool_runner.run(calls, context)])
             return
@@ -225,13 +208,13 @@ class Agent:
             await self._conversations.append(self._tool_runner.bare(results))
             raise
 
-    async def _take(self, running: _RunningTurn) -> None:
+    async def _take(self, running: RunningTurn) -> None:
         """Puts the person's messages at the end of the history, stored, every message of a person in its sent form."""
         session, rows = running.session, running.rows
-        context = self._context(session, running.turn, rows)
+        context = running.turn.context(session, self._clock.now(), rows)
         asked = _asked(session, running.turn, rows)
         earlier = [row for row in rows if row not in asked]
-        sealed = await self._user_messages.seal([row for row in asked if row.sent is None], earlier, context)
+        sealed = await self._prompt.seal([row for row in asked if row.sent is None], earlier, context)
         changed = self._sent_anew(earlier, context) | {row.id: row for row in sealed if row.id}
         stored = await self._conversations.append(
             [row for row in sealed if not row.id],
@@ -245,9 +228,9 @@ class Agent:
     def _sent_anew(self, earlier: Sequence[Message], context: ToolContext) -> dict[int, Message]:
         """By id, those that were edited since they were sent, and those of a parent whose memory may not be seen."""
         bare = [row for row in earlier if row.role == "user" and row.kind == "chat" and row.sent is None]
-        return {row.id: row for row in self._user_messages.dated(bare, context)}
+        return {row.id: row for row in self._prompt.dated(bare, context)}
 
-    async def _adopt(self, running: _RunningTurn, stored: Sequence[Message], context: ToolContext) -> None:
+    async def _adopt(self, running: RunningTurn, stored: Sequence[Message], context: ToolContext) -> None:
         """Takes up what was stored. Messages that stand in a session which has ended since are copied, to be asked
         again here, unless they are carried over or a crash came after they were copied."""
         session_id = running.session.id
@@ -258,11 +241,11 @@ class Agent:
         missing = [row for row in stored if row.id not in there and (row.created_at, row.text) not in copied]
         copies = [
             replace(row, id=0, session_id=session_id, external_id=None)
-            for row in await self._user_messages.seal(missing, running.rows, context)
+            for row in await self._prompt.seal(missing, running.rows, context)
         ]
         running.rows += await self._conversations.append(copies, epoch=context.epoch) if copies else []
 
-    async def _ask(self, running: _RunningTurn) -> Completion:
+    async def _ask(self, running: RunningTurn) -> Completion:
         running.begin_call()
         session = running.session
         request = Request(
@@ -279,16 +262,17 @@ class Agent:
         running.calls += [] if call is None else [call]
         return completion
 
-    async def _finish(self, running: _RunningTurn, row: Message) -> AnsweredTurn:
+    async def _finish(self, running: RunningTurn, row: Message) -> RunningTurn:
         turn, answer = running.turn, Answer(text=running.with_last(row.text))
         outbox_item = replace(turn.outbox_item, answer=answer, next_at=None)
         await self._store(running, [row], [entry.id for entry in turn.entries], outbox_item)
         self._running.pop(turn.outbox_item.key, None)
-        return AnsweredTurn(turn=turn, answer=answer, session=running.session, rows=running.rows)
+        running.answer = answer
+        return running
 
     async def _store(
         self,
-        running: _RunningTurn,
+        running: RunningTurn,
         rows: Sequence[Message],
         closing: Sequence[int] = (),
         outbox_item: OutboxItem | None = None,
@@ -327,18 +311,6 @@ class Agent:
 
     def _plain(self, session: Session, text: str) -> Message:
         return Message(role="assistant", text=text, session_id=session.id, created_at=self._clock.now())
-
-    def _context(self, session: Session, turn: Turn, rows: Sequence[Message]) -> ToolContext:
-        return ToolContext(
-            session=session,
-            scope=turn.scope,
-            scopes=turn.scopes,
-            sender=turn.sender,
-            now=self._clock.now(),
-            message_id=next((row.id for row in reversed(rows) if row.role == "user"), None),
-            window=window_of(session, rows),
-            epoch=turn.epoch,
-        )
 
 
 def _person(session: Session, turn: Turn) -> list[Message]:
@@ -380,13 +352,9 @@ def _clean_blocks(blocks: Sequence[Json]) -> tuple[Json, ...]:
     """The blocks without a memory fence that the model repeated in their text, since they are sent again."""
     scrubber = Scrubber()
     clean: list[dict[str, Any]] = [dict(block) for block in blocks]
-    texts = [block for block in clean if _is_text(block)]
+    texts = [block for block in clean if block.get("type") == "text"]
     for block in texts:
         block["text"] = scrubber.feed(block["text"])
     if texts:
         texts[-1]["text"] += scrubber.close()
-    return tuple(block for block in clean if not _is_text(block) or block["text"].strip())
-
-
-def _is_text(block: Json) -> bool:
-    return block.get("type") == "text"
+    return tuple(block for block in clean if block.get("type") != "text" or block["text"].strip())

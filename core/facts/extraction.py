@@ -27,13 +27,14 @@ from core.facts.evidence import Evidence, own_words, subject_of
 from core.guard.fence import said as typed
 from core.guard.fence import typed_part
 from core.guard.guard import suspicion
+from core.models.wrappers import ask
 from core.ports import Clock, Model
 from core.review.pending import Review
 from core.store.facts import Fact, FactKind, FactOrigin, Facts
 from core.store.notes import FACT, Author, Operation
 from core.text.normalize import language_data
 from core.text.terms import ME, attribute_of, names_in, terms_of
-from core.types import Account, ErasureEpoch, Message, Payer, Request, Session
+from core.types import Account, ErasureEpoch, Message, Payer, Session
 
 MAX_TOKENS = 2_000
 MOST_FACTS = 24
@@ -231,7 +232,11 @@ class FactReader:
         told: list[_Item] = []
         is_whole = False
         for _ in range(2):
-            completion = await model.complete(self._request(said), lambda _: None, lambda _: None)
+            payer = Payer(session_id=said[0].session_id)
+            order = language_data("prompts", "core.facts")["order"]
+            completion = await ask(
+                model, self._name, "facts", order, (self._shown(said),), max_tokens=MAX_TOKENS, payer=payer
+            )
             found, is_whole = _read(completion.text)
             told += [one for one in found if one not in told]
             if is_whole:
@@ -253,21 +258,14 @@ class FactReader:
             found.append(Candidate(source=row, claim=claim, origin="model", doubt=doubt))
         return found
 
-    def _request(self, said: Sequence[Message]) -> Request:
+    def _shown(self, said: Sequence[Message]) -> str:
         lines = []
         for number, row in enumerate(said, 1):
             day = row.created_at.astimezone(self._zone)
             who = row.sender.name if row.sender else "the person"
             text = {"message": number, "from": who, "on": f"{day:%A} {day:%Y-%m-%d}", "text": own_words(row.text)}
             lines.append(json.dumps(text, ensure_ascii=False))
-        return Request(
-            system=({"type": "text", "text": language_data("prompts", "core.facts")["order"]},),
-            messages=({"role": "user", "content": [{"type": "text", "text": "\n".join(lines)}]},),
-            model=self._name,
-            max_tokens=MAX_TOKENS,
-            kind="facts",
-            payer=Payer(session_id=said[0].session_id),
-        )
+        return "\n".join(lines)
 
 
 def _read(answer: str) -> tuple[list[_Item], bool]:

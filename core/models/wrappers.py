@@ -4,7 +4,7 @@ goes dumb when the first is out of reach.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
@@ -14,9 +14,22 @@ from config.settings import CacheLife
 from core.errors import ModelError, StoreError
 from core.ports import Clock, Model, Tell
 from core.store.usage import ModelCall, UsageLog
-from core.types import Completion, Request
+from core.types import CallKind, Completion, Payer, Request
 
-LIFETIMES: Mapping[CacheLife, timedelta] = {"5m": timedelta(minutes=5), "1h": timedelta(hours=1)}
+
+async def ask(
+    model: Model, name: str, kind: CallKind, order: str, texts: Sequence[str], *, max_tokens: int, payer: Payer
+) -> Completion:
+    """One question to the model of this name, outside of any conversation. Raises ModelError."""
+    request = Request(
+        system=({"type": "text", "text": order},),
+        messages=({"role": "user", "content": [{"type": "text", "text": text} for text in texts]},),
+        model=name,
+        max_tokens=max_tokens,
+        kind=kind,
+        payer=payer,
+    )
+    return await model.complete(request, lambda _: None, lambda _: None)
 
 
 class MeteredModel:
@@ -27,7 +40,7 @@ class MeteredModel:
         self._model = model
         self._usage_log = usage_log
         self._clock = clock
-        self._lifetime = LIFETIMES[life]
+        self._lifetime = timedelta(minutes=5) if life == "5m" else timedelta(hours=1)
         self._log = structlog.get_logger("usage")
 
     async def complete(self, request: Request, on_text: Tell, on_wait: Tell) -> Completion:

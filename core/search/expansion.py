@@ -16,7 +16,7 @@ from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
 
 from core.errors import ModelError, StoreError
 from core.guard.fence import fence, neutralise, scrub
-from core.models.wrappers import TOO_LONG
+from core.models.wrappers import TOO_LONG, ask
 from core.ports import Clock, Model
 from core.search.query import read_filters
 from core.search.ranking import fused
@@ -25,7 +25,7 @@ from core.search.results import CUT, MATCHES_SHOWN, SESSIONS_MAX, joined, page_o
 from core.store.query import FoundSession, SearchQuery, SearchResults
 from core.store.sessions import Transcripts
 from core.text.normalize import language_data
-from core.types import Completion, Message, Payer, Request
+from core.types import Completion, Message, Payer
 
 NO_MODEL = "Set ANTHROPIC_API_KEY, or ANTHROPIC_BASE_URL for a server of your own: this needs a model."
 QUESTION_CHARS = 2_000
@@ -125,15 +125,7 @@ class ExpandedRecall:
         if self._model is None:
             raise ModelError(NO_MODEL)
         order = language_data("prompts", "core.search")[kind]
-        request = Request(
-            system=({"type": "text", "text": order},),
-            messages=({"role": "user", "content": [{"type": "text", "text": text} for text in texts]},),
-            model=self._name,
-            max_tokens=max_tokens,
-            kind=kind,
-            payer=payer,
-        )
-        completion = await self._model.complete(request, lambda _: None, lambda _: None)
+        completion = await ask(self._model, self._name, kind, order, texts, max_tokens=max_tokens, payer=payer)
         self._log.info("the model has helped", kind=kind, tokens=completion.usage.sent + completion.usage.output)
         return completion
 

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from core.agent.offline import Offline
-from core.agent.prompt import UserMessages
+from core.agent.prompt import Prompt
 from core.guard.fence import fence
 from core.memory.manager import MemoryManager
+from core.notes.notebook import OwnerFiles
 from core.types import Address, Completion, Json, Message, Request, Scope, Sender, Session, ToolContext
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.gateway_harness import open_gateway
@@ -33,7 +34,8 @@ def turn(*texts: str, scope: Scope = ANA, who: str = "Ana", memories: str = "", 
         Message(id=number, role="user", text=text, session_id=1, created_at=NOON, sender=sender)
         for number, text in enumerate(texts)
     ]
-    sealed = UserMessages(MemoryManager((), SteadyClock()), zone, 1000).dated(rows, context)
+    prompt = Prompt(OwnerFiles(Path()), "", zone, MemoryManager((), SteadyClock()))
+    sealed = prompt.dated(rows, context)
     content = [block for row in sealed for block in row.sent or ()]
     return {"role": "user", "content": [*content, *([{"type": "text", "text": fence(memories)}] if memories else [])]}
 

@@ -33,7 +33,7 @@ async def test_what_was_said_is_kept_when_the_turn_fails_before_it_began(home: P
         async def broken(turn: object) -> object:
             raise StoreError("The disk is slow.")
 
-        harness.router._agent._sessions.open = broken  # type: ignore[assignment,method-assign]
+        harness.router._agent.sessions.open = broken  # type: ignore[assignment,method-assign]
         reply = await harness.say("an important thought")
         assert reply.text.startswith("The disk is slow. What you wrote is kept.")
         assert await texts(harness) == ["an important thought"]

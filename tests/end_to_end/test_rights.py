@@ -177,7 +177,7 @@ async def test_an_edit_of_what_waits_outlives_a_restart(home: Path) -> None:
 
 async def test_a_deletion_reaches_a_message_whose_turn_has_just_begun(home: Path) -> None:
     async with open_gateway(home) as harness, asyncio.TaskGroup() as tasks:
-        lineage = harness.router._agent._sessions
+        lineage = harness.router._agent.sessions
         opened, begun, gate = lineage.open, asyncio.Event(), asyncio.Event()
 
         async def held(turn: Turn) -> tuple[Session, list[Message]]:
