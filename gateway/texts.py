@@ -62,12 +62,6 @@ def moment(at: datetime, zone: tzinfo) -> str:
     return f"{local.day} {local:%b %Y, %H:%M}"
 
 
-def shortened(text: str, limit_chars: int) -> str:
-    """The text on one line, cut at a word with an ellipsis."""
-    line = " ".join(text.split())
-    return line if len(line) <= limit_chars else line[:limit_chars].rsplit(" ", 1)[0] + " …"
-
-
 def person(name: str, account: Account) -> str:
     """``**Ana** (Telegram, id `42`)``."""
     return f"**{escape(on_one_line(name) or account.user_id)}** ({account.platform.title()}, id `{account.user_id}`)"

@@ -15,6 +15,7 @@ from core.models.wrappers import ask
 from core.ports import Clock, Model
 from core.store.mailbox import InboxEntry, OutboxItem
 from core.store.sessions import Conversations
+from core.text.normalize import shortened
 from core.types import Address, EndReason, ErasureEpoch, Inbound, Message, Payer, Scope, Session, ToolContext, Window
 
 ENDLESS = 2**63 - 1
@@ -254,7 +255,7 @@ class PostTurn:
     async def _title(self, session: Session, rows: Sequence[Message], epoch: ErasureEpoch | None) -> None:
         asked = next((row.text for row in rows if row.role == "user"), "")
         answered = next((row.text for row in reversed(rows) if row.role == "assistant"), "")
-        provisional = _short(asked)
+        provisional = shortened(asked, TITLE_CHARS)
         await self._conversations.retitle(session.id, provisional, epoch)
         if self._model is None or not answered:
             return
@@ -266,14 +267,7 @@ class PostTurn:
             self._log.info("no better title", error=str(error))
             return
         now = await self._conversations.find(session.id, frozenset((session.scope,)))
-        title = _short(completion.text.strip().strip('"“”'))
+        title = shortened(completion.text.strip().strip('"“”'), TITLE_CHARS)
         if title and now is not None and now.title == provisional:
             # unless the person has renamed it meanwhile
             await self._conversations.retitle(session.id, title, epoch)
-
-
-def _short(text: str) -> str:
-    line = " ".join(text.split())
-    if len(line) <= TITLE_CHARS:
-        return line
-    return line[: TITLE_CHARS - 1].rsplit(" ", 1)[0] + "…"

@@ -16,6 +16,7 @@ from core.errors import Refused
 from core.ports import Clock
 from core.store.jobs import Job, Jobs
 from core.store.notes import QUESTION, PendingNote
+from core.text.normalize import shortened
 from core.types import Account, Address, ErasureEpoch, Scope
 
 TEXT_CHARS = 2000
@@ -54,7 +55,8 @@ class Appointments:
         if text is None:
             text = reading.text
         elif reading.text:
-            raise Refused(f"I understand only a part of the time '{_shortened(when)}': what is '{reading.text}'?")
+            time = shortened(when, _SHOWN_CHARS)
+            raise Refused(f"I understand only a part of the time '{time}': what is '{reading.text}'?")
         text = text.encode("utf-8", "replace").decode("utf-8").replace("\0", "").strip()
         if not text:
             raise Refused(_TEXTLESS[is_prompt])
@@ -151,15 +153,10 @@ class Appointments:
         """A job in one line: ``7: every Monday at 08:30 (Europe/Lisbon): stand-up``."""
         state = " [paused]" if job.paused_at else " [over]" if job.ended_at else ""
         ask = "asks me: " if job.is_prompt else ""
-        return f"{job.id}: {self.schedule_of(job)}{state}: {ask}{_shortened(job.text)}"
+        return f"{job.id}: {self.schedule_of(job)}{state}: {ask}{shortened(job.text, _SHOWN_CHARS)}"
 
     async def _mine(self, job_id: int, scopes: frozenset[Scope]) -> Job:
         job = await self._jobs.find(job_id, scopes)
         if job is None or job.ended_at is not None:
             raise Refused(f"There is no reminder {job_id} here.")
         return job
-
-
-def _shortened(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _SHOWN_CHARS else line[: _SHOWN_CHARS - 1] + "…"

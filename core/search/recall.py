@@ -26,6 +26,7 @@ from core.store.sqlite import indexing, text_index
 from core.store.sqlite.database import ROOM_WAIT_S, Database
 from core.store.sqlite.passages import Passages
 from core.store.sqlite.text_index import TextIndex
+from core.text.normalize import shortened
 from core.text.terms import marks_of, query_terms
 from core.types import ToolContext
 
@@ -252,9 +253,7 @@ class HistoryProvider(MemoryProvider):
         anchor = next((item for item in found.window if item.is_anchor), None)
         if anchor is None:
             return ""
-        text = " ".join(anchor.text.split())
-        if len(text) > PASSAGE_CHARS:
-            text = text[:PASSAGE_CHARS].rsplit(" ", 1)[0] + " …"
+        text = shortened(anchor.text, PASSAGE_CHARS)
         who = "you" if anchor.role == "assistant" else anchor.sender or "the person"
         if anchor.role == "user" and anchor.origin != "typed":
             who = f"{who} ({anchor.origin.replace('_', ' ')})"

@@ -25,6 +25,7 @@ from core.store.sqlite import indexing
 from core.store.sqlite.database import ROOM_WAIT_S, Database
 from core.store.sqlite.indexing import indexed_at_once, write_text
 from core.store.sqlite.schema import in_list, is_within, list_value
+from core.text.normalize import shortened
 from core.types import Account, Address, MessageKind, Role, Scope, Session
 
 BATCH_LINES, BATCH_CHARS = 500, 500_000
@@ -407,8 +408,7 @@ def _title(lines: Sequence[TransferRecord]) -> str:
     if title := next((line.conversation.title for line in lines if line.conversation.title), None):
         return title
     text = next((line.text for line in lines if line.role == "user"), lines[0].conversation.name)
-    words = " ".join(text[: TITLE_CHARS * 2].split())
-    return words if len(words) <= TITLE_FROM_TEXT_CHARS else words[:TITLE_FROM_TEXT_CHARS].rsplit(" ", 1)[0] + " …"
+    return shortened(text[: TITLE_CHARS * 2], TITLE_FROM_TEXT_CHARS)
 
 
 def _plain(row: Mapping[str, Any]) -> dict[str, object]:

@@ -220,3 +220,9 @@ def legible(text: str) -> str:
 def on_one_line(text: str) -> str:
     """A name or a title: `legible`, and any white space is one space."""
     return " ".join(legible(text).split())
+
+
+def shortened(text: str, limit_chars: int) -> str:
+    """The text on one line, cut at a word with an ellipsis."""
+    line = " ".join(text.split())
+    return line if len(line) <= limit_chars else line[:limit_chars].rsplit(" ", 1)[0] + " …"

@@ -15,6 +15,7 @@ from core.facts.provider import FactRanking, KnownFacts, Question
 from core.markup.markdown import escape
 from core.store.facts import Fact, FactChange
 from core.store.sessions import find_original
+from core.text.normalize import shortened
 from core.types import Account, Answer, Button, Command, Message, Sender
 from gateway import texts
 from gateway.commands.privacy import CONFIRMED, receipt_text, traces_text
@@ -209,7 +210,7 @@ class FactCommands:
     def _step(self, change: FactChange) -> str:
         reason = f": {escape(change.reason)}" if change.reason else ""
         if change.action == "correct" and change.before is not None:
-            reason = f", before: “{escape(texts.shortened(change.before, PART_CHARS))}”"
+            reason = f", before: “{escape(shortened(change.before, PART_CHARS))}”"
         return f"- {self.known.day(change.at)}: {texts.table('FACT_DONE')[change.action]}{reason}"
 
 

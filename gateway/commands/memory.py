@@ -13,6 +13,7 @@ from core.markup.markdown import escape
 from core.notes.notebook import FILES
 from core.review.pending import ANYWAY, doubt, insisting, quoted
 from core.store.notes import NoteChange, Operation
+from core.text.normalize import shortened
 from core.types import Answer, Command
 from gateway import texts
 from gateway.commands.facts import FactCommands
@@ -162,7 +163,7 @@ class MemoryCommands:
         lines = [f"“{escape(entry)}”", f"Change {self._line(change)}"]
         if change.said:
             did = "said" if change.message_id is not None else "typed"
-            said = escape(texts.shortened(change.said, SAID_CHARS))
+            said = escape(shortened(change.said, SAID_CHARS))
             lines.append(f"From what {escape(change.sender or 'the person')} {did}: “{said}”")
         return "\n\n".join(lines)
 

@@ -14,6 +14,7 @@ from core.errors import Refused
 from core.markup.markdown import escape
 from core.notes.notebook import FILES
 from core.store.erasure import ErasureItem, ErasureList
+from core.text.normalize import shortened
 from core.transfer.formats import to_line
 from core.types import Answer, Command, File
 from gateway import texts
@@ -87,7 +88,7 @@ def _things(found: ErasureList, whose: str, repeat: str) -> str:
 
 
 def _line(trace: ErasureItem, zone: tzinfo) -> str:
-    text = escape(texts.shortened(trace.text, LINE_CHARS))
+    text = escape(shortened(trace.text, LINE_CHARS))
     if trace.kind != "message":
         return f"{texts.table('TRACE_KINDS')[trace.kind]}{text}"
     who = f"{escape(trace.who)}, " if trace.who else ""

@@ -10,6 +10,7 @@ from core.errors import Refused
 from core.markup.markdown import escape
 from core.store.sync import PLATFORM as MEMORY
 from core.store.usage import Spending
+from core.text.normalize import shortened
 from core.types import Answer, Command, Session
 from gateway import texts
 from gateway.commands.registry import CommandContext, announced, button
@@ -108,7 +109,7 @@ class UsageCommands:
         return Answer(text="\n\n".join(parts), buttons=buttons if lately.calls else ())
 
     def _name(self, session: Session) -> str:
-        title = texts.shortened(session.title or "", TITLE_CHARS)
+        title = shortened(session.title or "", TITLE_CHARS)
         day = texts.day(session.last_at or session.started_at, self._services.zone)
         return f"{session.id}{texts.titled(title)}, {day}"
 
