@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import structlog
@@ -36,7 +36,7 @@ PAUSE_S = 1.0
 PAUSE_MOST_S = 8.0
 CONNECTIONS = 64
 """One of them is held by the poll."""
-COMMAND_DESCRIPTION_CHARS = 256
+DESCRIPTION_CHARS = 256
 HINT = (
     "The conversation takes place on Telegram, mostly read on a phone. Markdown is rendered: bold, italic, "
     "strikethrough, links, `code`, fenced code blocks with a language, quotes and lists. Headings appear as bold "
@@ -107,6 +107,7 @@ class Telegram:
         offset: int | None = None
         known: set[int] = set()
         held: set[int] = set()
+        menu = [BotCommand(spec.name, spec.description[:DESCRIPTION_CHARS]) for spec in commands]
         is_announced = False
         while True:
             began_at = time.monotonic()
@@ -116,7 +117,7 @@ class Telegram:
             if updates is None:
                 continue
             if not is_announced:
-                self._start(self._announce(commands))
+                self._start(self._attempt(self._bot.set_my_commands, menu))
                 is_announced = True
             new, known = updates.keys() - known, {*updates}
             held = await self._receive({key: updates[key] for key in updates if key in held | new}, sink)
@@ -137,53 +138,38 @@ class Telegram:
         await self._request.shutdown()
         await self._lock.release()
 
-    async def _announce(self, commands: Sequence[CommandSpec]) -> None:
-        """Fills the command menu. One that stays as it was is no reason to stop."""
-        menu = [BotCommand(spec.name, spec.description[:COMMAND_DESCRIPTION_CHARS]) for spec in commands]
-        try:
-            await self._bot.set_my_commands(menu)
-        except TelegramError as error:
-            _log.warning("telegram.menu_refused", error=error.message)
-
     async def _next_updates(self, offset: int | None, timeout_s: int) -> dict[int, Json] | None:
-        """None after the pause that a failed poll asks for. Raises ConfigError when there is no use in another one."""
+        """The next updates as they came, by id: the client's own method parses, and fails on all for a strange one.
+        None after the pause that a failed poll asks for. Raises ConfigError when there is no use in another one."""
+        query: dict[str, Any] = {"timeout": timeout_s, "allowed_updates": KINDS, "offset": offset}
         try:
             self._me = self._me or await _get_me(self._bot, self._root)
-            updates = await self._poll(offset, timeout_s)
+            # Spelled so that the client does not advise its own method.
+            call = self._bot.do_api_request("get_Updates", api_kwargs=query, read_timeout=timeout_s + POLL_GRACE_S)
+            result: Any = await call
+            updates = {int(update["update_id"]): update for update in result}
         except TelegramError as error:
-            self._failure = clause(error)
             await self._recover(error)
-            return None
-        self._failure, self._failures, self._polled_at = "", 0, time.monotonic()
-        return updates
-
-    async def _poll(self, offset: int | None, timeout_s: int) -> dict[int, Json]:
-        """The next updates as they came, by id: the client's own method parses, and fails on all for a strange one."""
-        query: dict[str, Any] = {"timeout": timeout_s, "allowed_updates": KINDS, "offset": offset}
-        # Spelled so that the client does not advise its own method.
-        result: Any = await self._bot.do_api_request(
-            "get_Updates", api_kwargs=query, read_timeout=timeout_s + POLL_GRACE_S
-        )
-        try:
-            return {int(update["update_id"]): update for update in result}
         except (TypeError, KeyError, ValueError):
-            raise NetworkError("the answer to getUpdates is no list of updates") from None
+            await self._recover(NetworkError("the answer to getUpdates is no list of updates"))
+        else:
+            self._failure, self._failures, self._polled_at = "", 0, time.monotonic()
+            return updates
+        return None
 
     async def _recover(self, error: TelegramError) -> None:
         """Removes what is in the way, and waits before the next poll."""
+        self._failure = clause(error)
         if isinstance(error, InvalidToken | EndPointNotFound):
             # One method's refusal proves nothing: an unknown path looks the same. Asking who we are decides.
             self._me = None
-        if isinstance(error, Conflict) and "webhook" in error.message.lower():
-            _log.warning("telegram.webhook_removed", reason="updates are polled")
-            try:
-                await self._bot.delete_webhook()
-            except TelegramError as failure:
-                _log.warning("telegram.webhook_stays", error=failure.message)
-        elif isinstance(error, Conflict):
+        if not isinstance(error, Conflict):
+            _log.warning("telegram.poll_failed", error=error.message)
+        elif self._failure == CONFLICT:
             _log.warning("telegram.second_poller", advice="stop the other process, or give it a bot of its own")
         else:
-            _log.warning("telegram.poll_failed", error=error.message)
+            _log.warning("telegram.webhook_removed", reason="updates are polled")
+            await self._attempt(self._bot.delete_webhook)
         pause_s = min(self.pause_s * 2 ** min(self._failures, 10), PAUSE_MOST_S)
         self._failures += 1
         await asyncio.sleep(max(error.retry_after_s, pause_s) if isinstance(error, FloodError) else pause_s)
@@ -227,8 +213,8 @@ class Telegram:
         except StoreError:
             held_addresses.add(inbound.address.key)
             raise
-        if update.callback_query:
-            self._start(self._acknowledge(update.callback_query.id))
+        if update.callback_query:  # ends the button's spinner
+            self._start(self._attempt(self._bot.answer_callback_query, update.callback_query.id))
         return entry_id
 
     async def _is_set_aside(self, update_id: int, raw: Json, error: str) -> bool:
@@ -245,12 +231,12 @@ class Telegram:
         del self._failed_tries[update_id]
         return True
 
-    async def _acknowledge(self, query_id: str) -> None:
-        """Ends the button's spinner. Telegram refuses late and repeated ones, which does no harm."""
+    async def _attempt(self, method: Callable[..., Awaitable[object]], *arguments: Any) -> None:
+        """A call that may fail: a command menu that is refused stays as it was, and late answers to a press are."""
         try:
-            await self._bot.answer_callback_query(query_id)
+            await method(*arguments)
         except TelegramError as error:
-            _log.debug("telegram.press_not_acknowledged", error=error.message)
+            _log.warning("telegram.call_failed", method=method.__name__, error=error.message)
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
         """A task that outlives `listen`: an answer under way is not lost because polling stops."""

@@ -13,11 +13,11 @@ import re
 import time
 import zlib
 from collections import defaultdict, deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from functools import cache, partial
 from http import HTTPStatus
 from io import BytesIO
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -30,7 +30,6 @@ from telegram import (
     InlineKeyboardMarkup,
     InputFile,
     LinkPreviewOptions,
-    Message,
     MessageEntity,
     ReplyParameters,
 )
@@ -49,9 +48,7 @@ from telegram.request import BaseRequest, RequestData
 
 from core.errors import DeliveryError
 from core.markup.markdown import StyledText, utf16_length
-from core.types import Address, Answer, File
-
-T = TypeVar("T")
+from core.types import Address, Answer
 
 CONNECT_TIMEOUT_S = 10.0
 READ_TIMEOUT_S = 20.0
@@ -68,7 +65,7 @@ POLL = "getUpdates"
 CONFLICT = "another process polls with this token (409)"
 _MESSAGES = frozenset({"sendMessage", "sendDocument", "editMessageText"})
 _COSMETIC = frozenset({"sendChatAction", "sendMessageDraft"})
-_GONE = re.compile(
+_GONE = (
     "chat not found|user is deactivated|group chat was deactivated|peer_id_invalid|user_is_blocked"
     "|not enough rights|have no rights|chat_write_forbidden|bot is not a member|need administrator rights"
     "|chat_restricted|topic_closed"
@@ -82,7 +79,7 @@ _UNSENT = (
 """No byte of the call has left."""
 _HALFWAY = (HTTPStatus.BAD_GATEWAY, HTTPStatus.GATEWAY_TIMEOUT)
 """What a proxy says of a call that it passed on."""
-_FORMATTING = re.compile("entit|can't parse|can't find end|url")
+_FORMATTING = "entit|can't parse|can't find end|url"
 LIMIT_UTF16 = 4096
 PACE_DIRECT_S = 1.0
 PACE_GROUP_S = 3.0
@@ -91,6 +88,7 @@ BUTTONS_A_ROW = 3
 MOST_ENTITIES = 100
 """Of one message; Telegram leaves out what is more."""
 _UNKNOWN = frozenset({"heading", "list_marker"})
+_NO_PREVIEW = LinkPreviewOptions(is_disabled=True)
 
 _log = structlog.get_logger(__name__)
 
@@ -238,8 +236,8 @@ def clause(error: TelegramError) -> str:
 
 
 def is_said(error: TelegramError, phrase: str) -> bool:
-    """Whether the server refused with this phrase (lower case)."""
-    return isinstance(error, BadRequest) and phrase in error.message.lower()
+    """Whether the server refused with this phrase (a pattern, lower case)."""
+    return isinstance(error, BadRequest) and re.search(phrase, error.message.lower()) is not None
 
 
 def delivery_error(error: TelegramError) -> DeliveryError:
@@ -247,7 +245,7 @@ def delivery_error(error: TelegramError) -> DeliveryError:
     said = error.message
     if isinstance(error, Forbidden):
         return DeliveryError(f"Telegram does not let the bot write there: {said}", is_permanent=True)
-    if isinstance(error, BadRequest) and _GONE.search(said.lower()):
+    if is_said(error, _GONE):
         return DeliveryError(f"Telegram has no such chat for the bot: {said}", is_permanent=True)
     delay_s = error.retry_after_s if isinstance(error, FloodError) else None
     return DeliveryError(
@@ -286,9 +284,9 @@ class TelegramMessages:
     async def typing(self) -> None:
         """Failure is ignored: the message itself will show it."""
         try:
-            await self._bot.send_chat_action(self._chat_id, ChatAction.TYPING, message_thread_id=self._thread_id)
-        except TelegramError as error:
-            _log.debug("telegram.typing_failed", error=error.message)
+            await self._call(self._bot.send_chat_action, action=ChatAction.TYPING, message_thread_id=self._thread_id)
+        except DeliveryError as error:
+            _log.debug("telegram.typing_failed", error=str(error))
 
     async def prepare(self, answer: Answer) -> None:
         """Nothing is private in a group of Telegram; what may not be said there is refused by the commands."""
@@ -297,112 +295,79 @@ class TelegramMessages:
         """In private chats only, gone after half a minute. A server that does not know it is not asked again."""
         if not self._has_drafts:
             return False
+        draft_id = zlib.crc32(nonce.encode()) or 1
+        shown = {"text": part.text, "entities": _entities(part), "message_thread_id": self._thread_id}
         try:
-            await self._bot.send_message_draft(
-                self._chat_id,
-                zlib.crc32(nonce.encode()) or 1,
-                part.text,
-                message_thread_id=self._thread_id,
-                entities=_entities(part),
-            )
-        except FloodError as error:
-            raise delivery_error(error) from error
-        except TelegramError as error:
-            _log.info("telegram.no_draft", error=error.message)
+            await self._call(self._bot.send_message_draft, draft_id=draft_id, **shown)
+        except DeliveryError as error:
+            if error.retry_after_s is not None:
+                raise
+            _log.info("telegram.no_draft", error=str(error))
             self._has_drafts = False
         return self._has_drafts
 
     async def post(self, part: StyledText, answer: Answer | None, nonce: str) -> str:
         """When a file failed after the text was posted, the next call goes on with the files."""
         if part.text and self._text_id is None:
-            self._text_id = await self._post(part, answer)
+            message = await self._call(self._bot.send_message, **self._place(), **_shown(part, answer))
+            self._text_id = str(message.message_id)
+            self._reply_to = None  # the parts that follow stand under the first
         last_file_id = await self._send_files(answer)
         message_id, self._text_id = self._text_id or last_file_id, None
         return message_id
 
     async def edit(self, message_id: str, part: StyledText, answer: Answer | None) -> None:
         """Raises a DeliveryError with `is_missing` when the message is gone or cannot be edited any more."""
-
-        async def change(entities: Sequence[MessageEntity]) -> None:
-            try:
-                await self._bot.edit_message_text(
-                    part.text,
-                    chat_id=self._chat_id,
-                    message_id=int(message_id),
-                    entities=entities,
-                    reply_markup=_keyboard(answer),
-                    link_preview_options=LinkPreviewOptions(is_disabled=True),
-                )
-            except BadRequest as error:
-                if not is_said(error, "message is not modified"):
-                    raise
-
-        await self._delivered(change, _entities(part))
+        await self._call(self._bot.edit_message_text, message_id=int(message_id), **_shown(part, answer))
         await self._send_files(answer)
 
     async def remove(self, message_id: str) -> None:
         """Raises DeliveryError: Telegram deletes nothing that is older than two days."""
-        try:
-            await self._bot.delete_message(self._chat_id, int(message_id))
-        except TelegramError as error:
-            raise delivery_error(error) from error
-
-    async def _post(self, part: StyledText, answer: Answer | None) -> str:
-        async def send(entities: Sequence[MessageEntity]) -> Message:
-            return await self._bot.send_message(
-                self._chat_id,
-                part.text,
-                entities=entities,
-                message_thread_id=self._thread_id,
-                reply_parameters=self._reply(),
-                reply_markup=_keyboard(answer),
-                link_preview_options=LinkPreviewOptions(is_disabled=True),
-            )
-
-        message = await self._delivered(send, _entities(part))
-        self._reply_to = None  # the parts that follow stand under the first
-        return str(message.message_id)
+        await self._call(self._bot.delete_message, message_id=int(message_id))
 
     async def _send_files(self, answer: Answer | None) -> str:
         """Sends those not sent yet; returns the id of the last."""
         message_id, files = "", answer.files if answer else ()
         while self._files_sent < len(files):
             file = files[self._files_sent]
-
-            async def send(_: Sequence[MessageEntity], file: File = file) -> Message:
-                return await self._bot.send_document(
-                    self._chat_id,
-                    InputFile(file.content, filename=file.name),
-                    message_thread_id=self._thread_id,
-                    reply_parameters=self._reply(),
-                )
-
-            message_id = str((await self._delivered(send)).message_id)
+            document = InputFile(file.content, filename=file.name)
+            message_id = str((await self._call(self._bot.send_document, document=document, **self._place())).message_id)
             self._files_sent += 1
         return message_id
 
-    def _reply(self) -> ReplyParameters | None:
-        return ReplyParameters(self._reply_to, allow_sending_without_reply=True) if self._reply_to else None
+    def _place(self) -> dict[str, Any]:
+        reply = ReplyParameters(self._reply_to, allow_sending_without_reply=True) if self._reply_to else None
+        return {"message_thread_id": self._thread_id, "reply_parameters": reply}
 
-    async def _delivered(
-        self, call: Callable[[Sequence[MessageEntity]], Awaitable[T]], entities: Sequence[MessageEntity] = ()
-    ) -> T:
-        """Calls, following a group that moved, leaving a topic that is gone, and without entities when Telegram refuses
-        what it was given; raises DeliveryError."""
+    async def _call(self, method: Callable[..., Awaitable[Any]], **arguments: Any) -> Any:
+        """Calls for this chat, following a group that moved, leaving a topic that is gone, and without entities when
+        Telegram refuses what it was given; raises DeliveryError."""
         has_moved = False
         while True:
             try:
-                return await call(entities)
+                return await method(chat_id=self._chat_id, **arguments)
             except TelegramError as error:
                 if isinstance(error, ChatMigrated) and not has_moved:
                     self._chat_id, has_moved = error.new_chat_id, True
-                elif self._thread_id is not None and is_said(error, "message thread not found"):
-                    self._thread_id = None
-                elif entities and isinstance(error, BadRequest) and _FORMATTING.search(error.message.lower()):
+                elif arguments.get("message_thread_id") and is_said(error, "message thread not found"):
+                    self._thread_id = arguments["message_thread_id"] = None
+                elif arguments.get("entities") and is_said(error, _FORMATTING):
                     _log.warning("telegram.sent_plain", error=error.message)
-                    entities = ()
+                    arguments["entities"] = ()
+                elif is_said(error, "message is not modified"):
+                    return None
                 else:
                     raise delivery_error(error) from error
+
+
+def _shown(part: StyledText, answer: Answer | None) -> dict[str, Any]:
+    """A text with its buttons, as arguments of the library."""
+    return {
+        "text": part.text,
+        "entities": _entities(part),
+        "reply_markup": _keyboard(answer),
+        "link_preview_options": _NO_PREVIEW,
+    }
 
 
 def _entities(part: StyledText) -> list[MessageEntity]:

@@ -134,7 +134,10 @@ async def test_a_topic_that_is_gone_falls_back_to_the_chat(api: BotApi, bot: Bot
     await drawn.post(render("**one**"), None, "a")
     await drawn.post(render("two"), Answer(text="two", files=(File(name="a.txt", content=b"a"),)), "b")
     assert api.texts(FORUM) == ["one", "two", ""]
-    assert [call.get("message_thread_id") for call in api.called("sendMessage")] == [777, None, None]
+    assert [(name, call.get("message_thread_id")) for name, call in api.calls if name != "getMe"] == [
+        ("sendChatAction", 777),
+        *((name, None) for name in ("sendChatAction", "sendMessage", "sendMessage", "sendDocument")),
+    ]
 
 
 async def test_a_group_that_moved_is_followed(api: BotApi, bot: Bot) -> None:
