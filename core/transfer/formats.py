@@ -31,6 +31,7 @@ SHAPELESS = "entries of an unknown shape"
 HIDDEN = "messages and parts that are not shown there (thoughts, tools, the system's, undone, copies)"
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_READ_BYTES = 1 << 16
 _ESCAPE = re.compile(rb"\\(?:x([01][0-9A-Fa-f])|.)", re.DOTALL)
 _CUT_ESCAPE = re.compile(rb"\\(?:x[01]?)?\Z")
 
@@ -201,7 +202,7 @@ def json_events(stream: BinaryIO, title: str) -> Iterator[tuple[str, str, Any]]:
     """A JSON document of any size, as `ijson.parse` gives it: place, kind, value. Raises HistoryError where it is
     broken, after everything before."""
     try:
-        for place, event, value in ijson.parse(_MendedJson(stream)):
+        for place, event, value in ijson.parse(ijson.from_iter(_mended(stream))):
             yield place, event, float(value) if isinstance(value, Decimal) else value
     except (ijson.JSONError, ValueError) as error:
         text = str(error)
@@ -230,22 +231,12 @@ def json_values(
             builder = None
 
 
-class _MendedJson:
+def _mended(stream: BinaryIO) -> Iterator[bytes]:
     """A file without its byte order mark, with control characters escaped as JSON has it: Telegram Desktop writes
     \\x0B (`SerializeString` of its export_output_json.cpp)."""
-
-    def __init__(self, stream: BinaryIO) -> None:
-        self._stream = stream
-        self._head = stream.read(len(BYTE_ORDER_MARK)).removeprefix(BYTE_ORDER_MARK)
-
-    def read(self, size: int = -1) -> bytes:
-        if not size:
-            return b""
-        data, self._head = self._head + self._stream.read(size), b""
-        while _CUT_ESCAPE.search(data) and (more := self._stream.read(1)):
+    head = stream.read(len(BYTE_ORDER_MARK)).removeprefix(BYTE_ORDER_MARK)
+    while data := head + stream.read(_READ_BYTES):
+        while _CUT_ESCAPE.search(data) and (more := stream.read(1)):
             data += more
-        return _ESCAPE.sub(_escaped, data) if b"\\x" in data else data
-
-
-def _escaped(found: re.Match[bytes]) -> bytes:
-    return b"\\u00" + found[1] if found[1] else found[0]
+        yield _ESCAPE.sub(lambda found: b"\\u00" + found[1] if found[1] else found[0], data) if b"\\x" in data else data
+        head = b""
