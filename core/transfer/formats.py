@@ -110,10 +110,9 @@ def from_text(value: object, zone: tzinfo = UTC) -> datetime | None:
 
 
 def read_lines(
-    stream: Iterable[bytes | str], title: str = "", choices: Choices | None = None
+    stream: Iterable[bytes | str], title: str = "", choices: Choices = Choices()
 ) -> Iterator[TransferRecord | Skipped]:
     """Reads JSON lines but blank ones; Skipped with its number for a bad one."""
-    choices = choices or Choices()
     for number, line in enumerate(stream, start=1):
         if number == 1:
             line = line.removeprefix(BYTE_ORDER_MARK) if isinstance(line, bytes) else line.removeprefix("\ufeff")
@@ -132,11 +131,11 @@ _ROLES = frozenset(get_args(Role))
 _SCOPE = re.compile(r"(?:account|room):[^:\0]+:[^\0]+", re.DOTALL)
 
 
-def parse_line(line: str | bytes, choices: Choices | None = None) -> TransferRecord:
+def parse_line(line: str | bytes, choices: Choices = Choices()) -> TransferRecord:
     """Reads one line; raises ValueError with a reason for a person."""
     said = _fields(line)
     shared = (said.get(key, "") for key in ("session", "parent", "title", "platform", "chat", "scope"))
-    conversation = _conversation(*shared, choices=choices or Choices())
+    conversation = _conversation(*shared, choices=choices)
     at, message_id, sender = from_text(said["at"]), said.get("id") or None, said.get("sender") or None
     record = record_of(conversation, cast(Role, said["role"]), said["text"], at, message_id, sender)
     if isinstance(record, Skipped):
