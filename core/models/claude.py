@@ -34,8 +34,8 @@ LONGEST_PAUSE_S = 30.0  # between two tries, unless the server asks for more
 SHORTEST_PAUSE_S = 0.5  # after the first try, also where the server asks for less; it doubles with each
 FIRST_SHARE = 1 / 3  # of the patience, for the first try: one that hangs leaves the better part to a second
 _NO_KEY = "no-key"  # local servers ask for none, but without one the SDK would search the disk for credentials
-_KEPT_OPEN = httpx2.Limits(max_connections=100, max_keepalive_connections=8, keepalive_expiry=60.0)
-"""Each call looks at all that are kept; a minute spares a conversation a handshake a turn."""
+_KEPT_OPEN = httpx2.Limits(max_connections=100, keepalive_expiry=60.0)
+"""A minute spares a conversation a handshake a turn."""
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 WORDS_CHARS = 300  # of a server's own explanation
@@ -96,7 +96,7 @@ class Claude:
             timeout=anthropic.Timeout(patience_s, connect=min(CONNECT_S, patience_s)),
             open_telemetry=False,
             # A proxy from the environment leads out of this machine, where a server on it cannot be found.
-            http_client=anthropic.DefaultAsyncHttpxClient(limits=_KEPT_OPEN, trust_env=host not in _LOOPBACK),
+            http_client=anthropic.DefaultAioHttpClient(limits=_KEPT_OPEN, trust_env=host not in _LOOPBACK),
         )
 
     async def close(self) -> None:
