@@ -5,9 +5,10 @@ Who may press a button, the router decides by its scope and account.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from core.ports import Clock
@@ -18,6 +19,10 @@ from core.types import Account, Address, Command, ErasureEpoch, Scope
 
 if TYPE_CHECKING:
     from core.store.sqlite.database import Database
+
+
+LIFETIME = timedelta(minutes=10)
+"""Of a question."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +42,22 @@ class ButtonAction:
     address: Address | None = None
     outbox_item: str | None = None
     origin: str | None = None
+
+
+def question(
+    command: Command, account: Account, scope: Scope, address: Address, origin: str, now: datetime
+) -> ButtonAction:
+    """Lets `command`, once this is stored, wait for a yes of the account at `address`, given by message or with the
+    button."""
+    return ButtonAction(
+        id=secrets.token_urlsafe(12),
+        scope=scope,
+        account=account,
+        command=command,
+        expires_at=now + LIFETIME,
+        address=address,
+        origin=origin,
+    )
 
 
 ACTIONS = "SELECT actions.*, scopes.key AS scope_key FROM actions JOIN scopes ON scopes.id = actions.scope_id"

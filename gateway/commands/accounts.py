@@ -10,11 +10,12 @@ from dataclasses import replace
 
 from core.errors import Refused
 from core.markup.markdown import escape
+from core.store.actions import question
 from core.store.links import Link, NamedAccount
 from core.store.mailbox import OutboxItem
 from core.types import Address, Answer, Command
 from gateway import texts
-from gateway.commands.registry import CommandContext, announced, question, yes_button
+from gateway.commands.registry import CommandContext, announced, yes_button
 from gateway.services import Services
 
 _AGREED = "yes "

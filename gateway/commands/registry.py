@@ -14,7 +14,7 @@ import tomllib
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import cache
 from importlib.resources import files
 from typing import Any, Protocol
@@ -24,26 +24,13 @@ from pydantic import TypeAdapter
 from core.agent.turn import BADGE
 from core.errors import Refused
 from core.ports import Clock
-from core.store.actions import Actions, ButtonAction
+from core.store.actions import Actions, ButtonAction, question
 from core.store.erasure import ErasureRequest
 from core.store.notes import Author
 from core.text.normalize import on_one_line
-from core.types import (
-    Account,
-    Address,
-    Answer,
-    Button,
-    Command,
-    CommandSpec,
-    ErasureEpoch,
-    Inbound,
-    Option,
-    Scope,
-    Session,
-)
+from core.types import Account, Answer, Button, Command, CommandSpec, ErasureEpoch, Inbound, Option, Scope, Session
 from gateway import texts
 
-LIFETIME = timedelta(minutes=10)
 YES = Command(name="yes")
 """What a terminal shows for the button, and takes for a yes."""
 UNCLEAR = Command(name="yes", arguments="to several")
@@ -137,22 +124,6 @@ def _specs() -> Mapping[str, CommandSpec]:
     tables = _tables("commands")
     named = {name: {"name": name, **table} for name, table in tables.items()}
     return TypeAdapter(dict[str, CommandSpec]).validate_python(named)
-
-
-def question(
-    command: Command, account: Account, scope: Scope, address: Address, origin: str, now: datetime
-) -> ButtonAction:
-    """Lets `command`, once this is stored, wait for a yes of the account at `address`, given by message or with the
-    button."""
-    return ButtonAction(
-        id=secrets.token_urlsafe(12),
-        scope=scope,
-        account=account,
-        command=command,
-        expires_at=now + LIFETIME,
-        address=address,
-        origin=origin,
-    )
 
 
 def yes_button(asked: ButtonAction) -> Button:

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from core.agent.offline import Offline
-from core.store.actions import Actions
+from core.store.actions import Actions, question
 from core.store.sqlite.database import Database
 from core.types import Account, Address, Answer, Attachment, Command, CommandSpec, Origin, Scope
-from gateway.commands.registry import CommandContext, Commands, is_yes, question
+from gateway.commands.registry import CommandContext, Commands, is_yes
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 from tests.fixtures.samples import ANA, CHAT, inbound
