@@ -46,7 +46,7 @@ _QUOTED = re.compile(r"[\"“”„«»‟]|(?:^|\s)['\u2018]\w[^'’]*['’](?:
 @cache
 def sign(name: str) -> re.Pattern[str]:
     """A pattern of `data/patterns.toml`."""
-    return re.compile(_with_parts("".join(_data()["signs"][name])), re.IGNORECASE | re.DOTALL)
+    return _compiled("".join(_data()["signs"][name]))
 
 
 def is_first_person(text: str) -> bool:
@@ -155,13 +155,10 @@ def _patterns() -> tuple[_Pattern, ...]:
 
 @cache
 def _compiled(text: str) -> re.Pattern[str]:
-    return re.compile(_with_parts(text), re.IGNORECASE)
-
-
-def _with_parts(text: str) -> str:
+    """With the parts that it names in braces."""
     while _PART.search(text):
         text = _PART.sub(lambda part: _parts()[part[1]], text)
-    return text
+    return re.compile(text, re.IGNORECASE | re.DOTALL)
 
 
 @cache

@@ -31,14 +31,6 @@ LINE_CHARS = 500
 """A longer note is cut where it is only shown as news: the next prompt has all of it."""
 
 
-class _Operation(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-    action: Literal["add", "replace", "remove"]
-    content: str = Field(default="", description="add, replace: the note.")
-    old_text: str = Field(default="", description="replace, remove: a part of the note that no other note has.")
-
-
 class _Arguments(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
@@ -50,7 +42,7 @@ class _Arguments(BaseModel):
     )
     content: str = Field(default="", description="add, replace: the note, one declarative sentence.")
     old_text: str = Field(default="", description="replace, remove: a part of the note's text that no other note has.")
-    operations: list[_Operation] = Field(
+    operations: list[Operation] = Field(
         default=[],
         description="Several changes of the target at once, done in this order: all or none, and only the final size "
         "has to fit. To make room, remove or shorten and add in one call.",
@@ -104,7 +96,7 @@ class NotesProvider(MemoryProvider):
             entries = await self._notebook.entries(context.scopes, asked.target)
             listed = [self._notebook.heading(asked.target, entries), *(f"- {entry}" for entry in entries)]
             return "\n".join([*listed, *await self._notebook.troubles(context.scopes)])
-        wanted = [Operation(**one.model_dump()) for one in asked.operations]
+        wanted = asked.operations
         if asked.action is not None:
             wanted = [Operation(action=asked.action, content=asked.content, old_text=asked.old_text)]
         return await self._apply(asked.target, wanted, context)
