@@ -5,7 +5,6 @@ something waits for a decision. Each is left once, where that person talked last
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
 from hashlib import sha256
 
 from core.notes.notebook import FILES
@@ -58,7 +57,7 @@ class OwnerNotices:
         text = (texts.BACK if state == CONNECTED else dead).format(platform=platform.title(), state=state)
         await self.tell(f"outage:{platform}:{self._services.clock.now().isoformat()}", text, not_on=platform)
 
-    async def tell_of_pending(self, note: PendingNote, began_at: datetime) -> None:
+    async def tell_of_pending(self, note: PendingNote) -> None:
         """Tells of what waits for a yes, the owner for a room; nothing new where a notice was left since `began_at`."""
         scope = note.scope
         did = {"fact": "remember", "remind": "plan", "cron": "plan"}.get(note.target, "note")
@@ -66,7 +65,9 @@ class OwnerNotices:
         if scope.is_room:
             shell = f"`mneme memory pending --scope {scope.key}` in a shell"
             text = f"About the room `{scope.key}`: {text} in that room, {shell}"
-        await self.tell(f"aside:{scope.key}:{began_at.isoformat()}", f"{text}.", LOCAL if scope.is_room else scope)
+        await self.tell(
+            f"aside:{scope.key}:{(note.began_at or note.at).isoformat()}", f"{text}.", LOCAL if scope.is_room else scope
+        )
 
     async def warn_of_note(self, scope: Scope, target: str, reason: str, entry: str) -> None:
         """A note written by hand that looks wrong; it stands all the same."""

@@ -95,7 +95,7 @@ class Services:
             from core.facts.claims import Dictation
 
             said = await Dictation(self.facts, self.settings.general.zone).approve(note, epoch)
-        await self.notebook.review.release(note)
+        await self.notes.drop(note.id)
         return said
 
     async def note_platforms(self, states: Mapping[str, str]) -> None:

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
-from datetime import datetime
 
 from core.errors import Refused
 from core.guard import guard
 from core.guard.fence import mark
 from core.ports import Clock
 from core.store.notes import Author, Notes, Operation, PendingNote
-from core.types import Account, ErasureEpoch, Scope
+from core.types import Account, Scope
 
 ANYWAY = "--anyway"
 """Before a text that a person means as it stands."""
@@ -29,8 +28,8 @@ class Review:
     def __init__(self, notes: Notes, clock: Clock) -> None:
         self._notes = notes
         self._clock = clock
-        self.on_pending: Callable[[PendingNote, datetime], Awaitable[None]] | None = None
-        """Called with what was put aside, and since when something has waited in its scope without a break."""
+        self.on_pending: Callable[[PendingNote], Awaitable[None]] | None = None
+        """Called with what was put aside."""
         self.on_warning: Callable[[Scope, str, str, str], Awaitable[None]] | None = None
         """Called for what was written into a file by hand: whose, which target, what it contains, and the text."""
 
@@ -40,11 +39,14 @@ class Review:
         """Lets it wait for a yes; returns a sentence for the model. `reason` is a clause. Raises Refused where too much
         waits already."""
         done = tuple(operations)
-        aside = PendingNote(
+        note = PendingNote(
             **author.source, scope=scope, target=target, operations=done, reason=reason, at=self._clock.now()
         )
-        if not await self._put(aside, author.epoch):
+        aside = await self._notes.put_aside(note, author.epoch)
+        if aside is None:
             raise Refused(f"Not kept: {reason}, and too much waits to be looked at already (/memory pending).")
+        if self.on_pending is not None:
+            await self.on_pending(aside)
         return (
             f"Not kept yet: {reason}. It waits for {'the owner' if scope.is_room else 'the person'} to say yes "
             "(/memory pending). Do not try it again in other words."
@@ -70,19 +72,8 @@ class Review:
     async def remind(self, scopes: frozenset[Scope]) -> None:
         """Calls `on_pending` again for what waits: there may have been no chat to tell it in before."""
         for note in {note.scope: note for note in reversed(await self.waiting(scopes))}.values():
-            await self._put(note)
-
-    async def release(self, note: PendingNote) -> None:
-        """Drops a decided note, and others that would do the same."""
-        for other in await self.waiting(frozenset((note.scope,))):
-            if other.id == note.id or (other.target, other.operations) == (note.target, note.operations):
-                await self._notes.drop(other.id)
-
-    async def _put(self, note: PendingNote, epoch: ErasureEpoch | None = None) -> bool:
-        began_at = await self._notes.put_aside(note, epoch)
-        if began_at is not None and self.on_pending is not None:
-            await self.on_pending(note, began_at)
-        return began_at is not None
+            if self.on_pending is not None:
+                await self.on_pending(note)
 
 
 def typed(content: str, limit_chars: int, *, is_insisting: bool) -> tuple[str, str]:

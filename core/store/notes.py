@@ -65,13 +65,15 @@ class Author(Source):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingNote(Source):
     """`operations` are done together or not at all; `reason` is a clause on why they wait. `target`: memory, user, or
-    for one `add` of something else FACT, REMINDER or QUESTION."""
+    for one `add` of something else FACT, REMINDER or QUESTION. Since `began_at` something has waited in the scope
+    without a break; None: it is not stored yet."""
 
     scope: Scope
     target: str
     operations: tuple[Operation, ...]
     reason: str
     at: datetime
+    began_at: datetime | None = None
     id: int = 0
 
 
@@ -210,12 +212,11 @@ class Notes:
         found = await self._database.glance(lambda connection: connection.execute(statement, everything).fetchall())
         return [_with_message(row) for row in found]
 
-    async def put_aside(self, note: PendingNote, epoch: ErasureEpoch | None = None) -> datetime | None:
-        """Stores it, once for the same operations in a scope. Returns since when something has waited in the scope
-        without a break; None when too many wait already."""
+    async def put_aside(self, note: PendingNote, epoch: ErasureEpoch | None = None) -> PendingNote | None:
+        """Stores it, once for the same operations in a scope; None when too many wait already."""
         operations = rows.dump([[one.action, one.content, one.old_text] for one in note.operations])
 
-        def work(connection: Connection) -> datetime | None:
+        def work(connection: Connection) -> PendingNote | None:
             values = _values(connection, note) | {"operations": operations}
             there = connection.execute(
                 "SELECT target, operations, began_at FROM pending_notes WHERE scope_id = :scope_id AND NOT is_written",
@@ -226,7 +227,7 @@ class Notes:
                 if len(there) >= PENDING_LIMIT:
                     return None
                 connection.execute(INSERT_PENDING, values | {"began_at": began_at})
-            return rows.moment(began_at)
+            return replace(note, began_at=rows.moment(began_at))
 
         return await self._database.write(work, epoch)
 
@@ -256,7 +257,9 @@ def _pending(row: Row) -> PendingNote:
         Operation(action=action, content=content, old_text=old_text)
         for action, content, old_text in json.loads(row["operations"])
     )
-    return PendingNote(**_shared(row), operations=operations, reason=row["reason"])
+    return PendingNote(
+        **_shared(row), operations=operations, reason=row["reason"], began_at=rows.moment(row["began_at"])
+    )
 
 
 def _shared(row: Row) -> dict[str, Any]:

@@ -138,7 +138,7 @@ class MemoryCommands:
             raise Refused(texts.OWNER_DECIDES)
         if is_approved:
             return await _told(self._services.approve(note, context.scopes, context.epoch))
-        await self._notebook.review.release(note)
+        await self._services.notes.drop(note.id)
         return Answer(text="Rejected: it is gone.")
 
     async def _undo(self, text: str, context: CommandContext) -> Answer:
