@@ -198,7 +198,7 @@ async def build_router(
     helper = None if helper is None else MeteredModel(helper, services.usage_log, services.clock, settings.model.cache)
     owner_notices = OwnerNotices(services, delivery.wake)
     services.inbox.on_set_aside = owner_notices.tell_of_dead_letter
-    evidence = EvidenceSearch(services.conversations, zone)
+    evidence = EvidenceSearch(services.conversations)
     memory = _memory(services, helper, evidence, owner_notices, delivery)
     for cache in (memory, services.conversations):
         services.epoch_guard.caches.append(cache.invalidate)

@@ -12,7 +12,6 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from core.errors import ToolError
 from core.facts.claims import is_first_person, sign
@@ -378,11 +377,10 @@ def _data() -> Mapping[str, Any]:
 
 
 class EvidenceSearch:
-    """In what the model reads; `zone`: an IANA name."""
+    """In what the model reads."""
 
-    def __init__(self, conversations: Conversations, zone: str) -> None:
+    def __init__(self, conversations: Conversations) -> None:
         self._conversations = conversations
-        self.zone = ZoneInfo(zone)
 
     async def evidence(self, context: ToolContext, beside: Sequence[str] = ()) -> Evidence:
         """Of the conversation as the model reads it; notes `beside` count as said."""

@@ -267,24 +267,20 @@ class FactsProvider(MemoryProvider):
         told = parsed(ToldFact, arguments)
         if not context.session.is_remembered:
             raise ToolError("Nobody has said anything here that could be kept: this was scheduled. Go on without it.")
-        if (reason := suspicion(told.content)) is not None:
-            return await self._put_aside(told.content, f"it contains {reason}", context)
-        evidence = await self._evidence.evidence(context)
-        found = await asyncio.to_thread(told.source, evidence)
+        evidence, wrong = await self._evidence.evidence(context), suspicion(told.content)
+        found = await asyncio.to_thread(told.source, evidence) if wrong is None else None
         if found is None:
-            return await self._put_aside(told.content, evidence.missing(told.content, told.must_be_said), context)
+            reason = f"it contains {wrong}" if wrong else evidence.missing(told.content, told.must_be_said)
+            author = Author(account=context.account, message_id=context.message_id, epoch=context.epoch)
+            operations = [Operation(action="add", content=told.content)]
+            return await self._review.put_aside(context.scope, FACT, operations, author, reason)
         source, is_dated = found
-        claim = told.claim(source, self._evidence.zone, is_dated=is_dated)
+        claim = told.claim(source, self._knowledge.zone, is_dated=is_dated)
         fact = fact_of(claim, "model", *await self._evidence.place(source, context), source)
         fact = await self._facts.learn(fact, source.text, context.epoch)
         if not fact.id:
             raise ToolError("The message that says so has just been changed or deleted. Do not keep it.")
         return f"Fact {fact.id} is kept: “{fact.content}”."
-
-    async def _put_aside(self, content: str, reason: str, context: ToolContext) -> str:
-        author = Author(account=context.account, message_id=context.message_id, epoch=context.epoch)
-        operations = [Operation(action="add", content=content)]
-        return await self._review.put_aside(context.scope, FACT, operations, author, reason)
 
 
 def _token(fact: Fact) -> str:

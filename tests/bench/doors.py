@@ -128,7 +128,7 @@ async def outcome(folder: Path, database: Database, door: str, text: str, number
                 sender=PERSON,
                 now=NOON,
             )
-            (tool,) = await NotesProvider(notebook, EvidenceSearch(said, "UTC")).tools()
+            (tool,) = await NotesProvider(notebook, EvidenceSearch(said)).tools()
             done = await tool.run({"target": "memory", "action": "add", "content": text}, context)
         else:
             author = Author(account=account, origin="member" if is_room else "typed")

@@ -50,7 +50,7 @@ def review(database: Database, clock: SteadyClock) -> Review:
 @pytest.fixture
 def tool(appointments: Appointments, database: Database, clock: SteadyClock, review: Review) -> Tool:
     conversations = Conversations(database, clock)
-    evidence = EvidenceSearch(conversations, "Europe/Lisbon")
+    evidence = EvidenceSearch(conversations)
 
     async def ask(reading: Reading, context: ToolContext, origin: str | None) -> str:
         return f"Do you mean {appointments.exact(reading)}?"
