@@ -265,8 +265,8 @@ def _memory(
         builtins.append(FactsProvider(services.facts, known, reader, evidence, review))
     found, wrong = chosen(settings)
     queue = SyncQueue(services.database, services.clock, delivery.wake, {one.name: hooks_of(one) for one in found})
-    timeout_s = options.prefetch_timeout_s
-    memory = MemoryManager(builtins, services.clock, timeout_s, queue, found, settings.home, owner_notices.tell)
+    timeout_s, notify = options.prefetch_timeout_s, owner_notices.tell_of_memory
+    memory = MemoryManager(builtins, services.clock, timeout_s, queue, found, settings.home, notify)
     for problem in wrong.values():
         memory.warn(problem)
     services.notebook.on_change = memory.on_memory_write

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from hashlib import sha256
 
+from core.memory.manager import MemoryNotice
 from core.notes.notebook import FILES
 from core.store.mailbox import OutboxItem
 from core.store.notes import PendingNote
@@ -50,6 +51,12 @@ class OwnerNotices:
         """Once a day for each platform."""
         key = f"dead:{platform}:{self._services.clock.now():%Y-%m-%d}"
         await self.tell(key, texts.SET_ASIDE.format(platform=platform.title()))
+
+    async def tell_of_memory(self, kind: MemoryNotice, name: str, reason: str) -> None:
+        """Once a day for each provider and kind."""
+        text = texts.MEMORY_DOWN if kind == "down" else texts.MEMORY_KEEPS
+        key = f"memory-{kind}:{name}:{self._services.clock.now().date()}"
+        await self.tell(key, text.format(name=name, reason=reason))
 
     async def tell_of_outage(self, platform: str, state: str) -> None:
         """Of a platform that is dead, elsewhere, and that it is back."""

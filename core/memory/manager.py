@@ -19,7 +19,7 @@ from datetime import timedelta
 from functools import partial
 from itertools import chain, zip_longest
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 from weakref import WeakSet
 
 import structlog
@@ -36,6 +36,8 @@ from core.text.terms import is_smalltalk
 from core.types import Json, Message, Scope, Session, Tool, ToolContext
 
 T = TypeVar("T")
+MemoryNotice = Literal["down", "keeps"]
+"""It is out of order; it did not erase what it was asked to."""
 log = structlog.get_logger("memory")
 
 WORK_S = 600.0
@@ -63,8 +65,8 @@ _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 class MemoryManager:
     """Over `builtins`, then `externals`, which `queue` tells, with folders under `home`. `timeout_s`: of each call that
-    a turn waits for. `notify` takes a key that is never used again and a sentence for the owner. Its methods are hooks
-    of `MemoryProvider`, or say what they are."""
+    a turn waits for. `notify` tells the owner of a provider, with a reason. Its methods are hooks of `MemoryProvider`,
+    or say what they are."""
 
     def __init__(
         self,
@@ -74,9 +76,8 @@ class MemoryManager:
         queue: SyncQueue | None = None,
         externals: Sequence[MemoryProvider] = (),
         home: Path = Path(),
-        notify: Callable[[str, str], Awaitable[None]] | None = None,
+        notify: Callable[[MemoryNotice, str, str], Awaitable[None]] | None = None,
     ) -> None:
-        self._clock = clock
         self._timeout_s = timeout_s
         self._queue = queue if externals else None
         self._notify_owner = notify
@@ -169,18 +170,24 @@ class MemoryManager:
         """Without external ones that are malformed (a model server would refuse them) or whose name is taken."""
         tools: list[Tool] = []
         for one in self._all:
+            if not implements(one.provider, "tools") or (one.is_external and one.provider.mode == "context"):
+                continue
             try:
-                offered = await one.tools(self._timeout_s)
+                offered = await one.call(self._timeout_s, "tools")
             except MnemeError as error:
                 self.warn(f"The memory {one.name} has no tools: they cannot be asked for: {error}.")
                 continue
-            for tool in offered:
-                why = tool_fault(tool, {*reserved, *(known.name for known in tools)}) if one.is_external else None
-                if why is None:
-                    tools.append(tool)
-                else:
-                    called = on_one_line(str(tool.name))[:64]
+            if not one.is_external:
+                tools += offered
+                continue
+            for tool in offered if isinstance(offered, (list, tuple)) else [offered]:
+                if why := tool_fault(tool, {*reserved, *(known.name for known in tools)}):
+                    named = getattr(tool, "name", None)
+                    called = on_one_line(named)[:64] if isinstance(named, str) else "without a name"
                     self.warn(f"The tool {called} of the memory {one.name} is left out: {why}.")
+                else:
+                    run = partial(one.call_tool, tool.name)
+                    tools.append(replace(tool, run=run, is_reading=False, is_outside=True))
         return tools
 
     def warn(self, sentence: str) -> None:
@@ -209,11 +216,7 @@ class MemoryManager:
         """A task is not tried again; the owner is told where that was to erase something."""
         task = SyncTask.parse(key)
         if task is not None and task.hook == "on_forget":
-            await self._notify(
-                f"memory-keeps:{task.provider}",
-                f"My memory “{task.provider}” did not erase what it was asked to; `mneme memory providers` says why. "
-                f"Have it erased there, or let `mneme memory sync {task.provider}` ask it again.",
-            )
+            await self._notify("keeps", task.provider)
 
     def invalidate(self) -> None:
         """Drops what was or is being found for turns to come."""
@@ -254,14 +257,12 @@ class MemoryManager:
 
     def _opened(self, name: str, reason: str) -> None:
         log.error("a memory is out of order", provider=name, reason=reason)
-        sentence = f"My memory “{name}” is out of order ({reason}). I go on without it and try it again."
-        self._spawn(self._notify(f"memory-down:{name}", sentence))
+        self._spawn(self._notify("down", name, reason))
 
-    async def _notify(self, key: str, sentence: str) -> None:
-        """Once a day at most, also over restarts."""
+    async def _notify(self, kind: MemoryNotice, name: str, reason: str = "") -> None:
         try:
             if self._notify_owner is not None:
-                await self._notify_owner(f"{key}:{self._clock.now().date()}", sentence)
+                await self._notify_owner(kind, name, reason)
         except MnemeError as error:
             log.error("the owner was not told", error=str(error))
 
@@ -281,10 +282,11 @@ class MemoryManager:
 
 class CircuitBreaker:
     """Open after `FAILURES` in a row; calls are tried again when its rest is over, which doubles if they fail. A call
-    that ends while it rests began before that, and tells nothing new."""
+    that ends while it rests began before that, and tells nothing new. `on_open` gets the reason."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, on_open: Callable[[str], None]) -> None:
         self._clock = clock
+        self._on_open = on_open
         self._failures = 0
         self._until = clock.now()
         self.reason = ""
@@ -312,15 +314,14 @@ class CircuitBreaker:
         if not self.rest_s:
             self._failures = 0
 
-    def fail(self, reason: str) -> bool:
-        """True when that opened it."""
+    def fail(self, reason: str) -> None:
         self.reason = reason
-        if self.rest_s:
-            return False
-        self._failures += 1
-        doubled = min(max(self._failures - FAILURES, 0), 10)
-        self._until = self._clock.now() + min(SHORTEST_REST * 2**doubled, LONGEST_REST)
-        return self._failures == FAILURES
+        if not self.rest_s:
+            self._failures += 1
+            doubled = min(max(self._failures - FAILURES, 0), 10)
+            self._until = self._clock.now() + min(SHORTEST_REST * 2**doubled, LONGEST_REST)
+            if self._failures == FAILURES:
+                self._on_open(reason)
 
 
 class GuardedProvider:
@@ -333,10 +334,9 @@ class GuardedProvider:
         self.provider = provider
         self.name = provider.name
         self.is_external = folder is not None
-        self.breaker = CircuitBreaker(clock)
+        self.breaker = CircuitBreaker(clock, partial(on_open, self.name))
         self._folder = folder or Path()
         self._thread = ProviderThread(self.name) if self.is_external else None
-        self._on_open = on_open
         self._starting = asyncio.Lock()
         self._is_ready = False
 
@@ -351,18 +351,6 @@ class GuardedProvider:
         if answer is None or not self.is_external:
             return answer
         return service_lines(self.name, answer) if is_search else service_text(self.name, answer)
-
-    async def tools(self, limit_s: float) -> Sequence[Tool]:
-        """Those of an external one run in its thread. Raises MnemeError when it cannot say them."""
-        if (self.is_external and self.provider.mode == "context") or not implements(self.provider, "tools"):
-            return ()
-        given = await self.call(limit_s, "tools")
-        if not isinstance(given, (list, tuple)) or not all(isinstance(tool, Tool) for tool in given):
-            raise ConfigError("something among them is no Tool")
-        if not self.is_external:
-            return given
-        outside = {"is_reading": False, "is_outside": True}
-        return [replace(tool, run=partial(self._call_tool, tool.name), **outside) for tool in given]
 
     async def close(self, limit_s: float) -> None:
         if self._is_ready:
@@ -391,21 +379,18 @@ class GuardedProvider:
             # It works, it says no; or it is our store that does not.
             self.breaker.succeed()
             raise
+        except DeliveryError as error:
+            self.breaker.fail(str(error))
+            raise
         except Exception as error:
-            reason = f"{type(error).__name__} {on_one_line(str(error))[:REASON_CHARS]}".strip()
-            if isinstance(error, DeliveryError):
-                reason = str(error)
-            elif limit.expired():
-                reason = f"no answer within {limit_s:g} s"
-            if self.breaker.fail(reason):
-                self._on_open(self.name, reason)
-            if isinstance(error, DeliveryError):
-                raise
+            said = f"{type(error).__name__} {on_one_line(str(error))[:REASON_CHARS]}".strip()
+            reason = f"no answer within {limit_s:g} s" if limit.expired() else said
+            self.breaker.fail(reason)
             raise DeliveryError(f"{self.name} failed: {reason}") from error
         self.breaker.succeed()
         return answer
 
-    async def _call_tool(self, name: str, arguments: Json, context: ToolContext) -> str:
+    async def call_tool(self, name: str, arguments: Json, context: ToolContext) -> str:
         try:
             answer = await self.call(DELIVERY_S, "call_tool", name, arguments, context)
         except (Refused, DeliveryError) as error:
@@ -453,8 +438,10 @@ def service_text(name: str, given: Any, limit_chars: int = TEXT_CHARS) -> str:
     return neutralise(text.strip())
 
 
-def tool_fault(tool: Tool, taken: Collection[str] = ()) -> str | None:
-    """Why a tool cannot be offered to a model beside those of the names `taken`; None when it can."""
+def tool_fault(tool: object, taken: Collection[str] = ()) -> str | None:
+    """Why something cannot be offered to a model beside tools of the names `taken`; None when it can."""
+    if not isinstance(tool, Tool):
+        return "it is no Tool"
     schema = tool.schema if isinstance(tool.schema, dict) else {}
     if not isinstance(tool.name, str) or _TOOL_NAME.fullmatch(tool.name) is None:
         return "its name should be letters, digits, _ and -"

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
-import importlib.util
 import re
 import sys
 from collections.abc import Mapping
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType
 from typing import Any, get_type_hints
@@ -25,6 +25,7 @@ from core.memory.provider import MemoryProvider, Secret
 
 PACKAGE = Path(__file__).with_name("services")
 BUILT_IN = ("notes", "history", "facts")
+TAKEN = (*BUILT_IN, "memory")
 RESERVED = ("enabled", "mode", "sync_every_turns")
 """Keys of every provider's table, or once so."""
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
@@ -38,19 +39,28 @@ _KINDS: Mapping[type[Any], tuple[str, TypeAdapter[Any]]] = {
 }
 
 
+_OLD_MODULES = {
+    "core.memory.forgotten": "core.memory.provider",
+    "core.memory.secret": "core.memory.provider",
+    "core.memory.options": "core.memory.provider",
+    "core.records": "core.store.notes",
+}
+"""Modules that plugins of earlier versions import, and where their classes are now."""
+
+
 class OptionForm:
-    """What may be written into each option of a provider. Raises ConfigError for what is no dataclass of them."""
+    """What may be written into each option of a provider. Raises TypeError for what is no dataclass of them."""
 
     def __init__(self, options: type[Any] | None) -> None:
         if options is not None and not dataclasses.is_dataclass(options):
-            raise ConfigError("its options are no dataclass")
+            raise TypeError("its options are no dataclass")
         self._options = options
-        self.fields = {} if options is None else {field.name: field for field in dataclasses.fields(options)}
-        self._kinds: dict[str, type[Any]] = {} if options is None else get_type_hints(options)
+        self.fields = {one.name: one for one in dataclasses.fields(options)} if options else {}
+        self._kinds = get_type_hints(options) if options else {}
         missing = dataclasses.MISSING
         self.required = [name for name, one in self.fields.items() if one.default is one.default_factory is missing]
         if odd := [name for name in self.fields if self._kinds[name] not in _KINDS or name in RESERVED]:
-            raise ConfigError(f"its option {odd[0]} is reserved, or neither str, int, float, bool nor Secret")
+            raise TypeError(f"its option {odd[0]} is reserved, or neither str, int, float, bool nor Secret")
 
     def question(self, name: str) -> str:
         about = str(self.fields[name].metadata.get("help", "")).rstrip(".")
@@ -96,7 +106,7 @@ class Plugins:
     def names(self) -> list[str]:
         """Sorted; nothing is run for it."""
         found = {path.stem for folder in (self._folder, PACKAGE) for path in folder.glob("*.py")}
-        return sorted(name for name in found if _NAME.fullmatch(name) and name not in (*BUILT_IN, "memory"))
+        return sorted(name for name in found if _NAME.fullmatch(name) and name not in TAKEN)
 
     def form(self, name: str) -> OptionForm:
         """Raises ConfigError."""
@@ -117,43 +127,29 @@ class Plugins:
 
     def _loaded(self, name: str) -> tuple[type[MemoryProvider], OptionForm]:
         """The provider class in the file of this name, which is run for it, and its options. Raises ConfigError."""
-        if name in (*BUILT_IN, "memory"):
+        if name in TAKEN:
             raise ConfigError(f"The memory {name} is built in: it is always on and has no table of its own.")
-        if not _NAME.fullmatch(name):
-            raise ConfigError(f"{name[:40]!r} is no name of a memory provider: small letters, digits and _ only.")
         path = next((path for path in (self._folder / f"{name}.py", PACKAGE / f"{name}.py") if path.is_file()), None)
-        if path is None:
-            raise ConfigError(f"There is no memory provider {name}; put it into {self._folder / f'{name}.py'}.")
+        if path is None or not _NAME.fullmatch(name):
+            file = self._folder / "NAME.py"
+            raise ConfigError(f"There is no memory provider {name[:40]!r}; put it into {file}, in small letters.")
         with foreign(f"The memory provider {path}"):
             module = _module(name, path)
-        own = [one for one in vars(module).values() if isinstance(one, type) and one.__module__ == module.__name__]
-        kinds = [one for one in own if issubclass(one, MemoryProvider)]
-        if len(kinds) != 1:
-            raise ConfigError(f"{path} should have one class of MemoryProvider; it has {len(kinds)}.")
-        try:
+            own = [one for one in vars(module).values() if isinstance(one, type) and one.__module__ == module.__name__]
+            kinds = [one for one in own if issubclass(one, MemoryProvider)]
+            if len(kinds) != 1:
+                raise ConfigError(f"{path} should have one class of MemoryProvider; it has {len(kinds)}.")
             return kinds[0], OptionForm(kinds[0].options)
-        except ConfigError as error:
-            raise ConfigError(f"The memory {name} cannot be used: {error}.") from error
-
-
-_OLD_MODULES = {
-    "core.memory.forgotten": "core.memory.provider",
-    "core.memory.secret": "core.memory.provider",
-    "core.memory.options": "core.memory.provider",
-    "core.records": "core.store.notes",
-}
-"""Modules that plugins of earlier versions import, and where their classes are now."""
 
 
 def _module(name: str, path: Path) -> ModuleType:
     if path.parent == PACKAGE:
         return importlib.import_module(f"core.memory.services.{name}")
-    spec = importlib.util.spec_from_file_location(f"mneme_plugin_{name}", path)
-    assert spec is not None, "it is a file of Python"
-    assert spec.loader is not None, "it has that of Python"
-    module = importlib.util.module_from_spec(spec)
+    loader = SourceFileLoader(f"mneme_plugin_{name}", str(path))
+    module = ModuleType(loader.name)
+    module.__file__ = loader.path
     # A dataclass looks up the module that it stands in.
-    sys.modules[spec.name] = module
+    sys.modules[loader.name] = module
     sys.modules |= {old: importlib.import_module(new) for old, new in _OLD_MODULES.items()}
-    spec.loader.exec_module(module)
+    loader.exec_module(module)
     return module

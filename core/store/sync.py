@@ -33,8 +33,6 @@ Hook = Literal["sync_turn", "on_session_end", "on_session_switch", "on_memory_wr
 HOOKS: tuple[Hook, ...] = get_args(Hook)
 LOOKS_BACK = timedelta(days=1)
 """What is older is only told when somebody asks for a backfill."""
-PUT_AT_ONCE = 500
-"""Tasks in one transaction: others write between."""
 _KEY = re.compile(rf"{PLATFORM}:(?P<provider>[^:]*):(?P<session>[^:]*):(?P<turn>[^:]*):(?P<hook>{'|'.join(HOOKS)})")
 
 
@@ -150,16 +148,19 @@ class SyncQueue:
         it is over. Returns how many sessions have turns to tell."""
         many = 0
         for provider, hooks in self._hooks.items():
-            tasks: list[SyncTask] = []
             for row in await self._sessions(session_id, provider, since, has_imported):
                 last_id = row["last_id"] or 0
-                if "sync_turn" in hooks and row["told_id"] < last_id:
-                    told = _answered(await self._rows(row["session_id"], row["told_id"]))
-                    tasks += [_task(row, str(one[0].id), "sync_turn", one[-1].id) for one in told]
-                    many += bool(told)
+                is_behind = "sync_turn" in hooks and row["told_id"] < last_id
+                said = await self._rows(row["session_id"], row["told_id"]) if is_behind else ()
+                # While the last row is a call of a tool or its result, the last turn is not answered yet.
+                answers = [place for place, one in enumerate(said, 1) if one.role == "assistant" and not one.tool_name]
+                told = turns(said[: max(answers, default=0)])
+                tasks = [_task(row, str(turn[0].id), "sync_turn", turn[-1].id) for turn in told]
                 if "on_session_end" in hooks and row["ended_at"] and row["end_id"] < last_id:
                     tasks.append(_task(row, str(last_id), "on_session_end", last_id))
-            await self._put(tasks)
+                # Others write between.
+                await self._put(tasks)
+                many += bool(told)
         return many
 
     async def tell_notes(self, since: datetime | None = None) -> None:
@@ -182,34 +183,31 @@ class SyncQueue:
         await self.tell_notes(since)
         return await self.tell(since=since or self._clock.now() - LOOKS_BACK, has_imported=since is not None)
 
-    async def forget(self, message_ids: Sequence[int], note_ids: Sequence[int] = ()) -> Sequence[str]:
-        """Asks every service that was told of any of it, and returns their names; again, with the same tasks."""
-        tasks = await self.forget_tasks(message_ids, note_ids)
-        await self._put(tasks)
-        return list(dict.fromkeys(task.provider for task in tasks))
-
-    async def amended(self, message_id: int) -> None:
-        """A message was edited or deleted on its platform: services that can erase forget it and get what is left."""
-        able = self._listeners("on_forget")
-        tasks = await self.forget_tasks([message_id], (), self._clock.now().isoformat())
-        await self._put([task for task in tasks if task.provider in able])
-
-    async def forget_tasks(
-        self, message_ids: Sequence[int], note_ids: Sequence[int], stamp: str = ""
-    ) -> Sequence[SyncTask]:
-        """For each service that was told of some of it: to forget that, and to be told the rest of those turns anew."""
+    async def forget(
+        self, message_ids: Sequence[int], note_ids: Sequence[int] = (), stamp: str = "", among: Collection[str] = ()
+    ) -> Sequence[str]:
+        """Asks every service that was told of any of it, or those `among`, to erase it, tells them the rest of those
+        turns anew, and returns their names; again with the same tasks, unless the `stamp` is another."""
         values = {"message_ids": list_value(message_ids), "note_ids": list_value(note_ids)}
         found = await self._database.fetch_all(_TOLD_OF, values)
         tasks: list[SyncTask] = []
-        for (_, session, scope), group in groupby(found, key=itemgetter("provider", "session_id", "scope")):
+        for (provider, session, scope), group in groupby(found, key=itemgetter("provider", "session_id", "scope")):
+            if among and provider not in among:
+                continue
             told = list(group)
             ids = tuple(row["id"] for row in told)
             mark = f"{zlib.crc32(json.dumps([*ids, stamp]).encode()):08x}"
             task = replace(_task(told[0], f"forgotten.{mark}", "on_forget"), scope=Scope(key=scope), ids=ids)
             said = () if session == NOTES else turns(await self._rows(session, erased=ids))
             touched = [turn[0].id for turn in said if any(row.id in ids for row in turn)]
-            tasks += [task, *(replace(task, turn=f"{first}.{mark}", hook="sync_turn") for first in touched)]
-        return tasks
+            tasks += [task, *(replace(task, turn=f"{id_}.{mark}", hook="sync_turn") for id_ in touched)]
+        await self._put(tasks)
+        return list(dict.fromkeys(task.provider for task in tasks))
+
+    async def amended(self, message_id: int) -> None:
+        """A message was edited or deleted on its platform: services that can erase forget it and get what is left."""
+        if able := self._listeners("on_forget"):
+            await self.forget([message_id], (), self._clock.now().isoformat(), able)
 
     async def arguments(self, task: SyncTask) -> tuple[object, ...] | None:
         """Of the task's hook, with what its ids stand for now; None when nothing is left of it."""
@@ -255,7 +253,7 @@ class SyncQueue:
         now = self._clock.now()
 
         def work(connection: Connection) -> None:
-            for task in some:
+            for task in tasks:
                 address = Address(platform=PLATFORM, chat_id=task.provider, thread_id=task.lane)
                 answer = Answer(text=task.payload)
                 item = OutboxItem(key=task.key, kind="memory", address=address, answer=answer, next_at=now)
@@ -265,19 +263,12 @@ class SyncQueue:
                     values = {"provider": task.provider, "subject": subject, "last_id": task.last_id}
                     connection.execute(_MARK, values)
 
-        for start in range(0, len(tasks), PUT_AT_ONCE):
-            some = tasks[start : start + PUT_AT_ONCE]
+        if tasks:
             await self._database.write(work)
             self._on_wake()
 
     def _listeners(self, hook: Hook) -> Sequence[str]:
         return [name for name, hooks in self._hooks.items() if hook in hooks]
-
-
-def _answered(said: Sequence[Message]) -> Sequence[Sequence[Message]]:
-    """Its turns; while the last row is a call of a tool or its result, the last turn is not answered yet."""
-    answers = [place for place, row in enumerate(said, 1) if row.role == "assistant" and row.tool_name is None]
-    return turns(said[: max(answers, default=0)])
 
 
 def _task(row: Row, turn: str, hook: Hook, last_id: int = 0) -> SyncTask:

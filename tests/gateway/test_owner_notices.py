@@ -18,11 +18,16 @@ async def test_a_notice_is_left_once(home: Path) -> None:
         services = harness.services
         await harness.say("I moved to Zanzibar in May.")
         notices = OwnerNotices(services, lambda: None)
-        await notices.tell("memory-down:diary", "My memory “diary” is out of order.")
-        await notices.tell("memory-down:diary", "My memory “diary” is out of order.")
+        for _ in range(2):
+            await notices.tell_of_memory("down", "diary", "no")
+            await notices.tell_of_memory("keeps", "diary", "")
         due = await services.outbox.due(services.clock.now(), ["telegram"])
         texts = [outbox_item.answer.text for outbox_item in due if outbox_item.kind == "notice" and outbox_item.answer]
-        assert texts == ["My memory “diary” is out of order."]
+        assert texts == [
+            "My memory “diary” is out of order (no). I go on without it and try it again.",
+            "My memory “diary” did not erase what it was asked to; `mneme memory providers` says why. Have it erased "
+            "there, or let `mneme memory sync diary` ask it again.",
+        ]
 
 
 async def test_an_outage_is_told_on_another_platform(home: Path) -> None:

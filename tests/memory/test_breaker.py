@@ -6,14 +6,18 @@ from core.memory.manager import FAILURES, LONGEST_REST, CircuitBreaker
 from tests.fixtures.clock import SteadyClock
 
 
-def opened(clock: SteadyClock) -> CircuitBreaker:
-    breaker = CircuitBreaker(clock)
-    assert [breaker.fail("no") for _ in range(FAILURES)] == [False] * (FAILURES - 1) + [True]
+def opened(clock: SteadyClock, reasons: list[str]) -> CircuitBreaker:
+    breaker = CircuitBreaker(clock, reasons.append)
+    for _ in range(FAILURES):
+        assert reasons == []
+        breaker.fail("no")
+    assert reasons == ["no"]
     return breaker
 
 
 def test_it_stays_closed_while_some_calls_succeed(clock: SteadyClock) -> None:
-    breaker = CircuitBreaker(clock)
+    reasons: list[str] = []
+    breaker = CircuitBreaker(clock, reasons.append)
     for _ in range(10):
         breaker.fail("no")
         assert breaker.state == "failed once: no"
@@ -21,10 +25,12 @@ def test_it_stays_closed_while_some_calls_succeed(clock: SteadyClock) -> None:
         breaker.succeed()
     assert breaker.state == "works"
     assert not breaker.is_open
+    assert reasons == []
 
 
 def test_it_opens_and_closes_with_a_call_when_its_rest_is_over(clock: SteadyClock) -> None:
-    breaker = opened(clock)
+    reasons: list[str] = []
+    breaker = opened(clock, reasons)
     assert breaker.is_open
     assert breaker.rest_s == 30
     clock.advance(seconds=30)
@@ -35,17 +41,20 @@ def test_it_opens_and_closes_with_a_call_when_its_rest_is_over(clock: SteadyCloc
 
 
 def test_each_vain_try_doubles_the_rest_up_to_an_hour(clock: SteadyClock) -> None:
-    breaker = opened(clock)
+    reasons: list[str] = []
+    breaker = opened(clock, reasons)
     rests = []
     for _ in range(9):
         clock.advance(seconds=breaker.rest_s)
-        assert not breaker.fail("still no"), "it is told once only"
+        breaker.fail("still no")
+        assert reasons == ["no"], "it is told once only"
         rests.append(breaker.rest_s)
     assert rests[:3] == [60, 120, 240]
     assert rests[-1] == LONGEST_REST.total_seconds()
 
 
 def test_what_fails_late_does_not_lengthen_the_rest(clock: SteadyClock) -> None:
-    breaker = opened(clock)
-    assert not breaker.fail("began before it opened")
+    reasons: list[str] = []
+    breaker = opened(clock, reasons)
+    breaker.fail("began before it opened")
     assert breaker.rest_s == 30

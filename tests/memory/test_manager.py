@@ -140,10 +140,7 @@ async def test_the_breaker_opens_the_owner_is_told_once_and_it_closes_again(home
         assert len(service.asked) == FAILURES
         assert one.memory.states["jotter"].startswith("out of order")
         await one.watch.until(lambda: bool(one.notices))
-        assert [sentence for _, sentence in one.notices] == [
-            "My memory “jotter” is out of order (HTTPError HTTP Error 500: Internal Server Error). I go on without it "
-            "and try it again."
-        ]
+        assert one.notices == [("down", "jotter", "HTTPError HTTP Error 500: Internal Server Error")]
         one.clock.advance(seconds=31)
         assert await one.recalled("the key") == []
         assert len(service.asked) == FAILURES + 1, "one call to try it"

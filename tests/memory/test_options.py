@@ -67,12 +67,12 @@ def test_all_that_is_wrong_is_said_at_once() -> None:
 
 @pytest.mark.parametrize("kind", [dict, list])
 def test_what_is_no_form_is_refused(kind: type) -> None:
-    with pytest.raises(ConfigError, match="no dataclass"):
+    with pytest.raises(TypeError, match="no dataclass"):
         OptionForm(kind)
 
     @dataclass(frozen=True)
     class Odd:
         mode: str = ""
 
-    with pytest.raises(ConfigError, match="mode is reserved"):
+    with pytest.raises(TypeError, match="mode is reserved"):
         OptionForm(Odd)
