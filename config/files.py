@@ -1,15 +1,24 @@
-"""Writes files so that a crash leaves the old one or the new one; sets options in mneme.toml, where all else stays."""
+"""Writes files so that a crash leaves the old one or the new one; sets options in mneme.toml, where all else stays, and
+reads those of a memory service, with secrets from the environment.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import os
+import re
 import tempfile
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
+
+from pydantic import FiniteFloat, TypeAdapter, ValidationError
 
 _MARK = ".half"
 Value = str | int | float | bool
+RESERVED = ("enabled", "mode", "sync_every_turns")
+"""Keys of every service's table, or once so."""
+_VARIABLE = re.compile(r"[A-Z][A-Z0-9_]+")
 
 
 def replace_file(path: Path, content: bytes) -> None:
@@ -63,3 +72,69 @@ def keep_options(file: Path, table: Sequence[str], options: Mapping[str, Value])
             + with_options(tomlkit.document()).strip()
         ) from error
     replace_file(file, text.encode())
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Secret:
+    """An option from an environment variable, whose name stands in mneme.toml; kept out of every repr."""
+
+    value: str = dataclasses.field(repr=False)
+
+
+_KINDS: Mapping[type[Any], tuple[str, TypeAdapter[Any]]] = {
+    str: ("a text", TypeAdapter(str)),
+    int: ("a whole number", TypeAdapter(int)),
+    float: ("a number", TypeAdapter(FiniteFloat)),
+    bool: ("true or false", TypeAdapter(bool)),
+    Secret: ("the name of the environment variable that holds it", TypeAdapter(str)),
+}
+
+
+class OptionForm:
+    """What may be written into each option of a service. Raises TypeError for what is no dataclass of str, int, float,
+    bool and `Secret`."""
+
+    def __init__(self, options: type[Any] | None) -> None:
+        if options is not None and not dataclasses.is_dataclass(options):
+            raise TypeError("its options are no dataclass")
+        self._options = options
+        self.fields = {one.name: one for one in dataclasses.fields(options)} if options else {}
+        self._kinds = get_type_hints(options) if options else {}
+        missing = dataclasses.MISSING
+        self.required = [name for name, one in self.fields.items() if one.default is one.default_factory is missing]
+        if odd := [name for name in self.fields if self._kinds[name] not in _KINDS or name in RESERVED]:
+            raise TypeError(f"its option {odd[0]} is reserved, or neither str, int, float, bool nor Secret")
+
+    def question(self, name: str) -> str:
+        about = str(self.fields[name].metadata.get("help", "")).rstrip(".")
+        return f"{name}: {about + ', ' if about else ''}{_KINDS[self._kinds[name]][0]}"
+
+    def read(self, name: str, given: object) -> Value:
+        """The value for mneme.toml. Raises ValueError with what to write instead."""
+        if name not in self.fields:
+            raise ValueError(f"There is no option {name}; there are {', '.join(self.fields) or 'none'}.")
+        about, adapter = _KINDS[self._kinds[name]]
+        if self._kinds[name] is Secret and not _VARIABLE.fullmatch(str(given).strip()):
+            raise ValueError(f"{name} should be {about}, such as MY_MEMORY_KEY; the secret itself stays there.")
+        try:
+            value: Value = adapter.validate_python(given)
+        except ValidationError as error:
+            raise ValueError(f"{name} should be {about}.") from error
+        return value.strip() if isinstance(value, str) else value
+
+    def filled(self, table: Mapping[str, Any], variables: Mapping[str, str]) -> Any:
+        """Options from a table of mneme.toml, secrets from `variables`. Raises ValueError with all that is wrong."""
+        wrong = [f"{name} is missing" for name in self.required if name not in table]
+        values: dict[str, Any] = {}
+        for name, given in table.items():
+            try:
+                values[name] = self.read(name, given)
+                if self._kinds[name] is Secret:
+                    values[name] = Secret(variables[values[name]])
+            except ValueError as error:
+                wrong.append(str(error).rstrip("."))
+            except KeyError:
+                wrong.append(f"{name}: the environment variable {values[name]} is not set")
+        if wrong:
+            raise ValueError("; ".join(wrong))
+        return None if self._options is None else self._options(**values)

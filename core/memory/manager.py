@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-import threading
 import zlib
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ from datetime import timedelta
 from functools import partial
 from itertools import chain, zip_longest
 from pathlib import Path
+from threading import Thread
 from typing import Any, Literal, TypeVar
 from weakref import WeakSet
 
@@ -122,10 +122,9 @@ class MemoryManager:
             _, late = await asyncio.wait(searches, timeout=self._timeout_s)
             for search in late:
                 log.warning("a memory took too long and was skipped", provider=search.get_name())
-        seen = context.session.id, context.scopes
-        found = [(one.provider.is_searching, self._found.pop((one.name, *seen), [])) for one in asked]
-        first = [lines for is_searching, lines in found if not is_searching]
-        others = [lines for is_searching, lines in found if is_searching]
+        found = {one: self._found.pop((one.name, context.session.id, context.scopes), []) for one in asked}
+        first = [found[one] for one in asked if not one.provider.is_searching]
+        others = [found[one] for one in asked if one.provider.is_searching]
         # The turn's budget cuts off the end: the best of each comes before the second best of any.
         lines = chain(*first, *zip_longest(*others, fillvalue=""))
         return list(dict.fromkeys(line for line in lines if line.strip()))
@@ -138,12 +137,11 @@ class MemoryManager:
 
     async def turn_over(self, session: Session, rows: Sequence[Message]) -> None:
         """`rows`: those of the whole session, with those that it carries on."""
-        if not session.is_remembered:
-            return
-        await self._tell(lambda queue: queue.tell(session.id))
-        if own := turns([row for row in rows if row.session_id == session.id]):
-            key = f"turn:{session.id}:{own[-1][0].id}"
-            await self._ask(self._own, WORK_S, "sync_turn", session, own[-1], key)
+        if session.is_remembered:
+            await self._tell(lambda queue: queue.tell(session.id))
+            for turn in turns([row for row in rows if row.session_id == session.id])[-1:]:
+                key = f"turn:{session.id}:{turn[0].id}"
+                await self._ask(self._own, WORK_S, "sync_turn", session, turn, key)
 
     async def on_session_end(self, session: Session, messages: Sequence[Message]) -> None:
         if session.is_remembered:
@@ -177,13 +175,12 @@ class MemoryManager:
             except MnemeError as error:
                 self.warn(f"The memory {one.name} has no tools: they cannot be asked for: {error}.")
                 continue
-            if not one.is_external:
-                tools += offered
-                continue
             for tool in offered if isinstance(offered, (list, tuple)) else [offered]:
-                if why := tool_fault(tool, {*reserved, *(known.name for known in tools)}):
-                    named = getattr(tool, "name", None)
-                    called = on_one_line(named)[:64] if isinstance(named, str) else "without a name"
+                if not one.is_external:
+                    tools.append(tool)
+                elif why := tool_fault(tool, {*reserved, *(known.name for known in tools)}):
+                    is_named = isinstance(tool, Tool) and isinstance(tool.name, str)
+                    called = on_one_line(tool.name)[:64] if is_named else "without a name"
                     self.warn(f"The tool {called} of the memory {one.name} is left out: {why}.")
                 else:
                     run = partial(one.call_tool, tool.name)
@@ -200,12 +197,12 @@ class MemoryManager:
         one = self.externals.get(task.provider)
         if one is None or self._queue is None:
             raise DeliveryError(f"there is no memory {task.provider} any more", is_permanent=True)
-        is_forgetting = implements(one.provider, "on_forget")
-        if task.hook == "on_forget" and not is_forgetting:
+        has_all = not implements(one.provider, "on_forget")
+        if has_all and task.hook == "on_forget":
             raise DeliveryError(f"{one.name} has no way to erase what it was told", is_permanent=True)
-        # What forgets nothing still has all of what would be told anew.
-        is_kept = task.is_repeated and not is_forgetting
-        if is_kept or (arguments := await self._queue.arguments(task)) is None:
+        # What forgets nothing is told nothing anew.
+        arguments = None if has_all and task.is_repeated else await self._queue.arguments(task)
+        if arguments is None:
             return
         try:
             await one.call(DELIVERY_S, task.hook, *arguments)
@@ -214,8 +211,7 @@ class MemoryManager:
 
     async def given_up(self, key: str) -> None:
         """A task is not tried again; the owner is told where that was to erase something."""
-        task = SyncTask.parse(key)
-        if task is not None and task.hook == "on_forget":
+        if (task := SyncTask.parse(key)) and task.hook == "on_forget":
             await self._notify("keeps", task.provider)
 
     def invalidate(self) -> None:
@@ -234,10 +230,9 @@ class MemoryManager:
             await one.close(self._timeout_s)
 
     def _asked(self, context: ToolContext) -> list[GuardedProvider]:
-        """Incognito is nothing for an external one."""
-        modes = ("hybrid", "context")
-        is_open = not context.session.is_incognito
-        return [one for one in self._all if not one.is_external or (is_open and one.provider.mode in modes)]
+        """Before a turn: external ones not incognito, nor those that have tools only."""
+        asked = [one for one in self.externals.values() if one.provider.mode != "tools"]
+        return self._own if context.session.is_incognito else [*self._own, *asked]
 
     def _search(self, one: GuardedProvider, hook: str, text: str, context: ToolContext) -> asyncio.Task[None]:
         async def search() -> None:
@@ -318,8 +313,7 @@ class CircuitBreaker:
         self.reason = reason
         if not self.rest_s:
             self._failures += 1
-            doubled = min(max(self._failures - FAILURES, 0), 10)
-            self._until = self._clock.now() + min(SHORTEST_REST * 2**doubled, LONGEST_REST)
+            self._until = self._clock.now() + min(SHORTEST_REST * 2 ** min(self._failures - FAILURES, 10), LONGEST_REST)
             if self._failures == FAILURES:
                 self._on_open(reason)
 
@@ -490,8 +484,7 @@ class ProviderThread:
 
         if self._loop is None:
             self._loop = asyncio.new_event_loop()
-            name = f"memory {self._name}"
-            self._thread = threading.Thread(target=_run_loop, args=(self._loop,), name=name, daemon=True)
+            self._thread = Thread(target=_run_loop, args=(self._loop,), name=f"memory {self._name}", daemon=True)
             self._thread.start()
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work(), self._loop))
 

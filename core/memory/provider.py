@@ -8,12 +8,12 @@ from __future__ import annotations
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Literal, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from config.files import Secret as Secret
 from core.errors import ToolError
 from core.store.notes import NoteChange
 from core.store.sync import Forgotten as Forgotten
@@ -23,13 +23,6 @@ T = TypeVar("T")
 M = TypeVar("M", bound=BaseModel)
 Mode = Literal["hybrid", "context", "tools"]
 """context: it is asked before a turn. tools: the model has its tools. hybrid: both."""
-
-
-@dataclass(frozen=True, slots=True)
-class Secret:
-    """An option from an environment variable, whose name stands in mneme.toml; kept out of every repr."""
-
-    value: str = field(repr=False)
 
 
 class MemoryProvider(ABC):

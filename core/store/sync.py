@@ -125,30 +125,22 @@ SELECT {MESSAGE_COLUMNS} FROM messages WHERE session_id = :id AND messages.id > 
 """
 
 
+@dataclass(frozen=True, slots=True)
 class SyncQueue:
     """`hooks`: which of them the services have that are on, by name. Forgetting asks every service that was ever told
     something, also one that is not on. `on_wake` is called when there is something to deliver."""
 
-    def __init__(
-        self,
-        database: Database,
-        clock: Clock,
-        on_wake: Callable[[], None] = lambda: None,
-        hooks: Mapping[str, Collection[Hook]] | None = None,
-    ) -> None:
-        self._database = database
-        self._clock = clock
-        self._on_wake = on_wake
-        self._hooks = hooks or {}
+    database: Database
+    clock: Clock
+    on_wake: Callable[[], None] = lambda: None
+    hooks: Mapping[str, Collection[Hook]] = field(default_factory=dict)
 
-    async def tell(
-        self, session_id: int | None = None, since: datetime | None = None, *, has_imported: bool = False
-    ) -> int:
-        """Queues what services do not know of a session, or of all with a message since then: answered turns, and that
-        it is over. Returns how many sessions have turns to tell."""
+    async def tell(self, session_id: int | None = None, since: datetime | None = None, *, is_all: bool = False) -> int:
+        """Queues what services do not know of a session, or of those with a message since then (`is_all`: imported ones
+        as well): answered turns, and that it is over. Returns how many sessions have turns to tell."""
         many = 0
-        for provider, hooks in self._hooks.items():
-            for row in await self._sessions(session_id, provider, since, has_imported):
+        for provider, hooks in self.hooks.items():
+            for row in await self._sessions(session_id, provider, since, is_all):
                 last_id = row["last_id"] or 0
                 is_behind = "sync_turn" in hooks and row["told_id"] < last_id
                 said = await self._rows(row["session_id"], row["told_id"]) if is_behind else ()
@@ -165,14 +157,14 @@ class SyncQueue:
 
     async def tell_notes(self, since: datetime | None = None) -> None:
         """Queues changes of notes, here or by another process: those since then, and all after the last one told."""
-        begins = rows.timestamp(since or self._clock.now() - LOOKS_BACK)
+        begins = rows.timestamp(since or self.clock.now() - LOOKS_BACK)
         for provider in self._listeners("on_memory_write"):
-            found = await self._database.fetch_all(_UNTOLD_CHANGES, {"since": begins, "provider": provider})
+            found = await self.database.fetch_all(_UNTOLD_CHANGES, {"since": begins, "provider": provider})
             await self._put([_task(row, str(row["id"]), "on_memory_write", row["id"]) for row in found])
 
     async def tell_switch(self, new_id: int, parent_id: int | None, reason: str) -> None:
         """Queues that the conversation goes on in a session; not of one that is scheduled, or incognito."""
-        turn = f"{parent_id or 0}.{reason}.{self._clock.now().timestamp():.0f}"
+        turn = f"{parent_id or 0}.{reason}.{self.clock.now().timestamp():.0f}"
         for provider in self._listeners("on_session_switch"):
             for row in await self._sessions(new_id, provider):
                 await self._put([_task(row, turn, "on_session_switch")])
@@ -181,7 +173,7 @@ class SyncQueue:
         """Queues what a process before this one did not; with `since`, all that was said from then on, before a service
         was there. Returns of how many sessions."""
         await self.tell_notes(since)
-        return await self.tell(since=since or self._clock.now() - LOOKS_BACK, has_imported=since is not None)
+        return await self.tell(since=since or self.clock.now() - LOOKS_BACK, is_all=since is not None)
 
     async def forget(
         self, message_ids: Sequence[int], note_ids: Sequence[int] = (), stamp: str = "", among: Collection[str] = ()
@@ -189,7 +181,7 @@ class SyncQueue:
         """Asks every service that was told of any of it, or those `among`, to erase it, tells them the rest of those
         turns anew, and returns their names; again with the same tasks, unless the `stamp` is another."""
         values = {"message_ids": list_value(message_ids), "note_ids": list_value(note_ids)}
-        found = await self._database.fetch_all(_TOLD_OF, values)
+        found = await self.database.fetch_all(_TOLD_OF, values)
         tasks: list[SyncTask] = []
         for (provider, session, scope), group in groupby(found, key=itemgetter("provider", "session_id", "scope")):
             if among and provider not in among:
@@ -207,17 +199,17 @@ class SyncQueue:
     async def amended(self, message_id: int) -> None:
         """A message was edited or deleted on its platform: services that can erase forget it and get what is left."""
         if able := self._listeners("on_forget"):
-            await self.forget([message_id], (), self._clock.now().isoformat(), able)
+            await self.forget([message_id], (), self.clock.now().isoformat(), able)
 
     async def arguments(self, task: SyncTask) -> tuple[object, ...] | None:
         """Of the task's hook, with what its ids stand for now; None when nothing is left of it."""
         if task.hook == "on_forget":
-            kind = "notes" if task.session == NOTES else "messages"
+            kind = {NOTES: "notes"}.get(task.session, "messages")
             return (Forgotten(scope=task.scope, **{kind: task.ids}),) if task.scope else None
         if task.hook == "on_memory_write":
-            row = await self._database.fetch_one(f"{VERSIONS} WHERE notes.id = :id", {"id": int(task.turn)})
+            row = await self.database.fetch_one(f"{VERSIONS} WHERE notes.id = :id", {"id": int(task.turn)})
             return None if row is None else (change_of(row),)
-        row = await self._database.fetch_one(f"{SESSIONS} WHERE sessions.id = :id", {"id": int(task.session)})
+        row = await self.database.fetch_one(f"{SESSIONS} WHERE sessions.id = :id", {"id": int(task.session)})
         if row is None:
             return None
         session = session_of(row)
@@ -226,31 +218,29 @@ class SyncQueue:
             return session.id, int(parent_id) or None, reason
         if task.hook == "on_session_end":
             return session, await self._rows(session.id)
-        told = await self._turn(session.id, int(re.split("[.-]", task.turn)[0]), task.ids)
+        first = int(re.split("[.-]", task.turn)[0])
+        said = turns(await self._rows(session.id, first - 1, task.ids))
+        # With what was erased since, a turn still begins where it began.
+        told = [row for turn in said[:1] for row in turn if turn[0].id == first and row.kind != "command"]
         # Where the question is erased, the answer alone tells nothing.
         return (session, told, task.key) if any(row.role == "user" for row in told) else None
-
-    async def _turn(self, session_id: int, first_id: int, erased: Sequence[int]) -> Sequence[Message]:
-        """What is left of a turn. With what was erased since, it still begins where it began."""
-        said = turns(await self._rows(session_id, first_id - 1, erased))
-        return [row for row in said[0] if row.kind != "command"] if said and said[0][0].id == first_id else ()
 
     async def _rows(self, session_id: int, after: int = 0, erased: Sequence[int] = ()) -> Sequence[Message]:
         """The session's own that the model may see, oldest first, without erased ones but these."""
         values = {"id": session_id, "after": after, "erased": list_value(erased)}
-        return [message_of(row) for row in await self._database.fetch_all(_ROWS, values)]
+        return [message_of(row) for row in await self.database.fetch_all(_ROWS, values)]
 
     async def _sessions(
         self, session_id: int | None, provider: str, since: datetime | None = None, has_imported: bool = True
     ) -> Sequence[Row]:
         """One or all with a message since then, and how far a service was told of them."""
-        first, last = (0, 2**63 - 1) if session_id is None else (session_id, session_id)
-        values = {"first": first, "last": last, "since": rows.maybe_timestamp(since) or 0, "provider": provider}
-        return await self._database.fetch_all(_SESSIONS, {**values, "has_imported": has_imported})
+        between = {"first": session_id or 0, "last": session_id or 2**63 - 1, "since": rows.maybe_timestamp(since) or 0}
+        values = {**between, "provider": provider, "has_imported": has_imported}
+        return await self.database.fetch_all(_SESSIONS, values)
 
     async def _put(self, tasks: Sequence[SyncTask]) -> None:
         """Queues tasks, due now, each unless it is there, and marks how far their service then is."""
-        now = self._clock.now()
+        now = self.clock.now()
 
         def work(connection: Connection) -> None:
             for task in tasks:
@@ -264,11 +254,11 @@ class SyncQueue:
                     connection.execute(_MARK, values)
 
         if tasks:
-            await self._database.write(work)
-            self._on_wake()
+            await self.database.write(work)
+            self.on_wake()
 
     def _listeners(self, hook: Hook) -> Sequence[str]:
-        return [name for name, hooks in self._hooks.items() if hook in hooks]
+        return [name for name, hooks in self.hooks.items() if hook in hooks]
 
 
 def _task(row: Row, turn: str, hook: Hook, last_id: int = 0) -> SyncTask:

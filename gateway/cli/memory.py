@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from config.files import Value, keep_options
+from config.files import OptionForm, Value, keep_options
 from config.settings import ProviderOptions, Settings
 from core.dates.periods import read as read_period
 from core.errors import ConfigError
 from core.memory.manager import hooks_of
-from core.memory.plugins import BUILT_IN, OptionForm, Plugins
+from core.memory.plugins import BUILT_IN, Plugins
 from core.memory.provider import Mode
 from core.notes.notebook import FILES
 from core.review.pending import ANYWAY
@@ -207,12 +207,12 @@ def _setup(
         options: dict[str, Value] = {"enabled": not is_off}
         if is_off and name not in settings.memory.providers:
             shell.fail(f"The memory {name} is not set up, so it is off.")
-        if not is_off:
-            form = Plugins(settings.home).form(name)
-            present = settings.memory.providers.get(name, ProviderOptions())
-            answers = _answers(form, dict(map(_pair, given or ())), present.model_extra or {})
-            options |= {"mode": mode or present.mode, **answers}
         try:
+            if not is_off:
+                form = Plugins(settings.home).form(name)
+                present = settings.memory.providers.get(name, ProviderOptions())
+                answers = _answers(form, dict(map(_pair, given or ())), present.model_extra or {})
+                options |= {"mode": mode or present.mode, **answers}
             keep_options(settings.home / "mneme.toml", ("memory", "providers", name), options)
         except ValueError as error:
             raise ConfigError(str(error)) from error
@@ -241,7 +241,7 @@ def _answers(form: OptionForm, given: dict[str, str], known: Mapping[str, object
         while key not in values:
             try:
                 values[key] = form.read(key, typer.prompt(form.question(key)))
-            except ConfigError as error:
+            except ValueError as error:
                 shell.tell(str(error))
     return values
 

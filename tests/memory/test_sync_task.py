@@ -96,7 +96,7 @@ async def test_sessions_of_the_last_day_are_told_and_nothing_imported_unless_ask
     assert await queue.tell(since=lately) == 1
     assert await queued(stored, "sync_turn") == [f"{fresh}:{first}"]
     assert await queue.tell(since=lately) == 0, "it is told"
-    assert await queue.tell(has_imported=True) == 2
+    assert await queue.tell(is_all=True) == 2
     assert [key.split(":")[0] for key in await queued(stored, "sync_turn")] == [str(fresh), str(old), str(imported)]
     assert [row.id for row in rows] == [first, second]
     await stored.execute("UPDATE messages SET kind = 'command', text = '' WHERE id = :id", id=first)

@@ -6,9 +6,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from core.errors import ConfigError
-from core.memory.plugins import OptionForm
-from core.memory.provider import Secret
+from config.files import OptionForm, Secret
 
 
 @dataclass(frozen=True)
@@ -41,12 +39,12 @@ def test_it_reads_what_a_person_writes() -> None:
     [("depth", "3.5"), ("depth", ""), ("share", "nan"), ("share", "half"), ("is_brief", "perhaps"), ("key", "sk-abc")],
 )
 def test_it_says_what_to_write_instead(name: str, written: str) -> None:
-    with pytest.raises(ConfigError, match=f"^{name} should be "):
+    with pytest.raises(ValueError, match=f"^{name} should be "):
         OptionForm(Options).read(name, written)
 
 
 def test_an_unknown_option_is_named_with_those_there_are() -> None:
-    with pytest.raises(ConfigError, match="There is no option urll; there are url, key, depth, share, is_brief"):
+    with pytest.raises(ValueError, match="There is no option urll; there are url, key, depth, share, is_brief"):
         OptionForm(Options).read("urll", "x")
 
 
@@ -57,7 +55,7 @@ def test_a_table_fills_it_and_the_secret_is_in_no_repr() -> None:
 
 
 def test_all_that_is_wrong_is_said_at_once() -> None:
-    with pytest.raises(ConfigError) as caught:
+    with pytest.raises(ValueError, match="is missing") as caught:
         OptionForm(Options).filled({"key": "K_1", "depth": "three", "colour": 1}, {})
     assert str(caught.value) == (
         "url is missing; key: the environment variable K_1 is not set; depth should be a whole number; "
