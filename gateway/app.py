@@ -22,7 +22,7 @@ from adapters.terminal.adapter import Terminal
 from config.settings import SOUL, Settings
 from core.agent.offline import Offline
 from core.agent.prompt import Prompt
-from core.agent.sessions import PostTurn, SessionTracker
+from core.agent.sessions import SessionTracker
 from core.agent.tool_runner import ToolRunner
 from core.agent.turn import Agent
 from core.errors import ConfigError
@@ -204,9 +204,7 @@ async def build_router(
         services.epoch_guard.caches.append(cache.invalidate)
     soul, budget_chars = SOUL.read_text(encoding="utf-8"), settings.memory.prefetch_chars
     prompt = Prompt(services.owner_files, soul, zone, memory, budget_chars)
-    sessions = SessionTracker(
-        services.conversations, prompt, memory, services.clock, settings.model.chat, settings.model.window_tokens
-    )
+    sessions = SessionTracker(services.conversations, prompt, memory, services.clock, settings.model, helper)
     recall = ExpandedRecall(services.recall, services.transcripts, helper, settings.model.helper, services.clock, zone)
     reminders, review = ReminderCommands(services), services.notebook.review
     plan = reminder(services.appointments, services.conversations, evidence, review, reminders.ask)
@@ -239,7 +237,6 @@ async def build_router(
         access=Access(services.people, services.clock, settings, owner_notices),
         delivery=delivery,
         agent=agent,
-        post_turn=PostTurn(services.conversations, memory, helper, settings.model.helper),
         epoch_guard=services.epoch_guard,
         commands=commands,
         clock=services.clock,

@@ -16,7 +16,7 @@ from typing import TypeVar
 
 import structlog
 
-from core.agent.sessions import PostTurn, Turn
+from core.agent.sessions import Turn
 from core.agent.turn import Agent, RunningTurn
 from core.errors import DeliveryError, StaleReadError, StoreError
 from core.ports import Adapter, Clock, Reply
@@ -44,7 +44,6 @@ class Router:
         access: Access,
         delivery: Delivery,
         agent: Agent,
-        post_turn: PostTurn,
         epoch_guard: EpochGuard,
         commands: Commands,
         clock: Clock,
@@ -53,7 +52,6 @@ class Router:
         self._inbox = delivery.inbox
         self._delivery = delivery
         self._agent = agent
-        self._post_turn = post_turn
         self._epoch_guard = epoch_guard
         self._commands = commands
         self._queues = ConversationQueues()
@@ -249,7 +247,7 @@ class Router:
             if answered is not None:
                 # After an erasure it waits for the next turn.
                 with contextlib.suppress(StaleReadError):
-                    await self._post_turn.run(answered.turn, answered.session, answered.rows)
+                    await self._agent.sessions.turn_over(answered.turn, answered.session, answered.rows)
         except Exception as error:
             # What was answered before is closed and stays so.
             with contextlib.suppress(StoreError):

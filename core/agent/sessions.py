@@ -8,6 +8,7 @@ from datetime import datetime
 
 import structlog
 
+from config.settings import ModelOptions
 from core.agent.prompt import Prompt, with_attachments
 from core.errors import ModelError, Refused
 from core.memory.manager import MemoryManager
@@ -70,7 +71,7 @@ class Turn:
 
 
 class SessionTracker:
-    """Opens and ends sessions, and tells `memory`. `window_tokens`: the model's context window; `model`: its name."""
+    """Opens, titles and ends sessions, and tells `memory`. Without a `helper` a person's first words are the title."""
 
     def __init__(
         self,
@@ -78,15 +79,16 @@ class SessionTracker:
         prompt: Prompt,
         memory: MemoryManager,
         clock: Clock,
-        model: str,
-        window_tokens: int,
+        options: ModelOptions,
+        helper: Model | None,
     ) -> None:
         self._conversations = conversations
         self._prompt = prompt
         self._memory = memory
         self._clock = clock
-        self._model = model
-        self._window_tokens = window_tokens
+        self._options = options
+        self._helper = helper
+        self._log = structlog.get_logger("sessions")
 
     async def open(self, turn: Turn) -> tuple[Session, list[Message]]:
         """The session of the turn, with its prompt and its history; continued in a child when it is over 75 % full."""
@@ -106,7 +108,7 @@ class SessionTracker:
         elif session.sight != turn.scopes:
             # Accounts were linked since: what is recalled from now on must go when they part.
             session = await self._conversations.widen(session, turn.scopes, turn.epoch)
-        if self.tokens(session, rows) + len(turn.text) / CHARS_PER_TOKEN <= FULL * self._window_tokens:
+        if self.tokens(session, rows) + len(turn.text) / CHARS_PER_TOKEN <= FULL * self._options.window_tokens:
             return session, rows
         return await self.renew(session, turn)
 
@@ -123,6 +125,14 @@ class SessionTracker:
         """Ends the session because the person starts another."""
         await self._conversations.end(session.id, "new", self._clock.now())
         await self._ended(session)
+
+    async def turn_over(self, turn: Turn, session: Session, rows: Sequence[Message]) -> None:
+        """After a turn in this session, whose history is `rows`, and whose answer has left. Raises StaleReadError."""
+        if rows and not session.title and not session.is_incognito:
+            await self._title(session, rows, turn.epoch)
+        await self._memory.turn_over(session, rows)
+        if rows:
+            await self._memory.queue_prefetch(turn.text, turn.context(session, rows[-1].created_at, rows))
 
     async def place(self, turn: Turn) -> Session:
         """The open session of the turn's address, or a new one without a prompt."""
@@ -173,7 +183,7 @@ class SessionTracker:
 
     def _carried(self, rows: Sequence[Message]) -> int | None:
         """The id of the first message of the last whole turns that fit into 20 % of the window."""
-        budget = CARRIED * self._window_tokens
+        budget = CARRIED * self._options.window_tokens
         opens_at = None
         for index in range(len(rows) - 1, -1, -1):
             budget -= _estimate(rows[index])
@@ -184,7 +194,7 @@ class SessionTracker:
         return opens_at
 
     def _blank(self, address: Address, scope: Scope) -> Session:
-        return Session(address=address, scope=scope, started_at=self._clock.now(), model=self._model)
+        return Session(address=address, scope=scope, started_at=self._clock.now(), model=self._options.chat)
 
     def _child(self, parent: Session, address: Address, scope: Scope, rows: Sequence[Message]) -> Session:
         blank = self._blank(address, scope)
@@ -211,6 +221,26 @@ class SessionTracker:
         prompt = await self._prompt.write(turn.context(session, session.started_at), hint, kept)
         return await self._conversations.keep_prompt(session.id, prompt, turn.scopes, turn.epoch)
 
+    async def _title(self, session: Session, rows: Sequence[Message], epoch: ErasureEpoch | None) -> None:
+        asked = next((row.text for row in rows if row.role == "user"), "")
+        answered = next((row.text for row in reversed(rows) if row.role == "assistant"), "")
+        provisional = shortened(asked, TITLE_CHARS)
+        await self._conversations.retitle(session.id, provisional, epoch)
+        if self._helper is None or not answered:
+            return
+        exchange = f"Person: {asked[:1500]}\n\nAssistant: {answered[:1500]}"
+        name, payer = self._options.helper, Payer(session_id=session.id, scope=session.scope)
+        try:
+            completion = await ask(self._helper, name, "title", _INSTRUCTION, (exchange,), max_tokens=64, payer=payer)
+        except ModelError as error:
+            self._log.info("no better title", error=str(error))
+            return
+        now = await self._conversations.find(session.id, frozenset((session.scope,)))
+        title = shortened(completion.text.strip().strip('"“”'), TITLE_CHARS)
+        if title and now is not None and now.title == provisional:
+            # unless the person has renamed it meanwhile
+            await self._conversations.retitle(session.id, title, epoch)
+
 
 def window_of(session: Session, rows: Sequence[Message]) -> Window:
     """What of the history stands in the model's context, so that recall can leave it out."""
@@ -230,44 +260,3 @@ def _estimate(row: Message) -> float:
     if row.sent is not None:
         chars = sum(len(str(block.get("text", ""))) for block in row.sent)
     return chars / CHARS_PER_TOKEN
-
-
-class PostTurn:
-    """Runs after the answer has left. Without a `model` the person's first words are the title."""
-
-    def __init__(
-        self, conversations: Conversations, memory: MemoryManager, model: Model | None, model_name: str
-    ) -> None:
-        self._conversations = conversations
-        self._memory = memory
-        self._model = model
-        self._model_name = model_name
-        self._log = structlog.get_logger("post_turn")
-
-    async def run(self, turn: Turn, session: Session, rows: Sequence[Message]) -> None:
-        """After a turn in this session, whose history is `rows`. Raises StaleReadError."""
-        if rows and not session.title and not session.is_incognito:
-            await self._title(session, rows, turn.epoch)
-        await self._memory.turn_over(session, rows)
-        if rows:
-            await self._memory.queue_prefetch(turn.text, turn.context(session, rows[-1].created_at, rows))
-
-    async def _title(self, session: Session, rows: Sequence[Message], epoch: ErasureEpoch | None) -> None:
-        asked = next((row.text for row in rows if row.role == "user"), "")
-        answered = next((row.text for row in reversed(rows) if row.role == "assistant"), "")
-        provisional = shortened(asked, TITLE_CHARS)
-        await self._conversations.retitle(session.id, provisional, epoch)
-        if self._model is None or not answered:
-            return
-        exchange = f"Person: {asked[:1500]}\n\nAssistant: {answered[:1500]}"
-        model, name, payer = self._model, self._model_name, Payer(session_id=session.id, scope=session.scope)
-        try:
-            completion = await ask(model, name, "title", _INSTRUCTION, (exchange,), max_tokens=64, payer=payer)
-        except ModelError as error:
-            self._log.info("no better title", error=str(error))
-            return
-        now = await self._conversations.find(session.id, frozenset((session.scope,)))
-        title = shortened(completion.text.strip().strip('"“”'), TITLE_CHARS)
-        if title and now is not None and now.title == provisional:
-            # unless the person has renamed it meanwhile
-            await self._conversations.retitle(session.id, title, epoch)
