@@ -1,15 +1,4 @@
-"""Everything of ours that can go wrong, as one tree. Messages are sentences a person can act on.
-
-MnemeError
-├── ConfigError      settings are wrong: all problems in one message, each with its dotted path
-├── StoreError       state.db cannot be read or written
-│   └── StaleReadError  what was to be written may have been made of what was forgotten meanwhile
-├── HistoryError     a file to import is of no known kind, or broken
-├── ModelError       the model did not answer; `is_retryable` says whether trying again can help
-├── ToolError        a tool refused; the text goes back to the model
-├── DeliveryError    a platform did not take a message; `retry_after_s`, `is_permanent`
-└── Refused          access or a limit says no; the text is for the person
-"""
+"""Everything of ours that can go wrong, as one tree. Messages are sentences a person can act on."""
 
 from __future__ import annotations
 
@@ -19,7 +8,7 @@ class MnemeError(Exception):
 
 
 class ConfigError(MnemeError):
-    """Settings are missing, unknown or of the wrong type."""
+    """Settings are missing, unknown or of the wrong type: all problems in one message, each with its dotted path."""
 
 
 class StoreError(MnemeError):
@@ -35,7 +24,8 @@ class HistoryError(MnemeError):
 
 
 class ModelError(MnemeError):
-    """`retry_after_s` as the server asked; `status` as HTTP has it (413: the conversation is too long)."""
+    """The model did not answer. `is_retryable`: trying again can help, after `retry_after_s` as the server asked;
+    `status` as HTTP has it (413: the conversation is too long)."""
 
     def __init__(
         self,
@@ -56,8 +46,8 @@ class ToolError(MnemeError):
 
 
 class DeliveryError(MnemeError):
-    """Permanent: chat gone, bot blocked, token expired. Missing: the message to edit is gone, so it is posted anew.
-    Uncertain: the connection broke, so it may have arrived."""
+    """A platform did not take a message. Permanent: chat gone, bot blocked, token expired. Missing: the message to edit
+    is gone, so it is posted anew. Uncertain: the connection broke, so it may have arrived."""
 
     def __init__(
         self,
