@@ -106,4 +106,5 @@ class Model(Protocol):
     name: str
 
     async def complete(self, request: Request, on_text: Tell, on_wait: Tell) -> Completion:
-        """`on_text` gets the text so far, `on_wait` a sentence when it is tried again. Raises ModelError."""
+        """`on_text` gets the text so far; one that does not begin with the last one has been started over. `on_wait`
+        gets a sentence when it is tried again. Raises ModelError."""

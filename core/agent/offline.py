@@ -11,7 +11,6 @@ import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from functools import cache
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -30,12 +29,8 @@ FOUND = "This is what I found in what was said before:"
 KEPT = "I have kept that."
 _ATTACHMENT = re.compile(r"\[attached [^:\[\]\n]{1,40}: [^\n]*\]")
 """As `core.agent.prompt.with_attachments` writes it."""
+_WORDING: Mapping[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 _AFTER_THE_END = " \t\r\n!！.。…\"'”’»」)"  # what may follow a question mark
-
-
-@cache
-def _wording() -> Mapping[str, Any]:
-    return tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
 
 def _match(pattern: str, text: str) -> re.Match[str] | None:
@@ -59,18 +54,18 @@ class Offline:
         return self._answer(request.messages, text, *called) if called is not None else self._step(text, request)
 
     def _step(self, text: str, request: Request) -> Completion:
-        tools, wording = {tool["name"] for tool in request.tools}, _wording()
+        tools = {tool["name"] for tool in request.tools}
         is_question = _is_question(text)
         written = _ATTACHMENT.sub("", text)
-        if "reminder" in tools and (match := _match(wording["remind"], written)):
+        if "reminder" in tools and (match := _match(_WORDING["remind"], written)):
             return _call(("reminder", {"action": "add", "when": match["what"].strip(), "text": ""}))
-        if "memory" in tools and not is_question and (match := _match(wording["remember"], written)):
+        if "memory" in tools and not is_question and (match := _match(_WORDING["remember"], written)):
             what = match["what"].strip()
             return _call(("memory", {"target": "memory", "action": "add", "content": what[:1].upper() + what[1:]}))
-        for known in wording["requests"]:
+        for known in _WORDING["requests"]:
             if _match(known["pattern"], text):
                 return _text(known["answer"])
-        if "session_search" in tools and (is_question or _match(wording["question"], text)):
+        if "session_search" in tools and (is_question or _match(_WORDING["question"], text)):
             query = {"query": text[:2000], "limit": PASSAGES}
             facts = [("facts", {"mode": "search", **query})] if "facts" in tools else []
             return _call(*facts, ("session_search", query))
@@ -131,7 +126,7 @@ def _words(message: Json) -> str:
 
 
 def _is_question(text: str) -> bool:
-    return text.rstrip(_AFTER_THE_END).endswith(tuple(_wording()["question_ends"]))
+    return text.rstrip(_AFTER_THE_END).endswith(tuple(_WORDING["question_ends"]))
 
 
 def _terms(text: str) -> set[str]:

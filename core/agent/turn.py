@@ -6,8 +6,8 @@ what is shown goes through `show`, what is sent is in the turn's outbox item.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from config.settings import ModelOptions
@@ -18,7 +18,7 @@ from core.agent.tool_runner import ToolRunner
 from core.errors import MnemeError, ModelError, StaleReadError
 from core.guard.fence import Scrubber, scrub
 from core.models.wrappers import TOO_LONG, MeteredModel
-from core.ports import Clock
+from core.ports import Clock, Tell
 from core.store.actions import ButtonAction
 from core.store.mailbox import OutboxItem
 from core.store.sessions import Conversations
@@ -34,41 +34,39 @@ _ENDINGS = {
 }
 
 
+@dataclass(kw_only=True)
 class RunningTurn:
     """A turn that is being answered, with the history of its session so far, and the answer so far: the texts of the
-    finished model calls, and that of the present one."""
+    finished model calls, and that of the present one. `answer`: once it is stored. `calls`: of the model, not logged
+    yet. `is_untouched`: nothing was shown, and the model has not answered, so it may be begun anew without a trace."""
 
-    def __init__(
-        self, turn: Turn, session: Session, rows: Sequence[Message], show: Callable[[str], None] = lambda _: None
-    ) -> None:
-        self.turn = turn
-        self.session = session
-        self.rows = list(rows)
-        self.answer: Answer | None = None
-        """Once it is stored."""
-        self.texts: list[str] = []
-        self.calls: list[ModelCall] = []
-        """Of the model, not logged yet."""
-        self.is_untouched = True
-        """Nothing was shown, and the model has not answered: it may be begun anew without a trace."""
-        self.is_interrupted = False
-        self._show = show
+    turn: Turn
+    session: Session
+    rows: list[Message]
+    show: Tell = lambda _: None
+    answer: Answer | None = None
+    texts: list[str] = field(default_factory=list)
+    calls: list[ModelCall] = field(default_factory=list)
+    is_untouched: bool = True
+    is_interrupted: bool = False
+
+    def __post_init__(self) -> None:
         self.begin_call()
 
     def begin_call(self) -> None:
-        self._scrubber, self._read, self._present = Scrubber(), 0, ""
+        self._scrubber, self._read, self._present = Scrubber(), "", ""
 
     def on_text(self, text: str) -> None:
-        if len(text) < self._read:
-            self.begin_call()  # the call was started again
-        self._present += self._scrubber.feed(text[self._read :])
-        self._read = len(text)
+        if not text.startswith(self._read):
+            self.begin_call()
+        self._present += self._scrubber.feed(text[len(self._read) :])
+        self._read = text
         self.is_untouched = self.is_untouched and not self._present
-        self._show(self.with_last(self.present))
+        self.show(self.with_last(self.present))
 
     def on_wait(self, sentence: str) -> None:
         self.is_untouched = False
-        self._show(self.with_last(f"_{sentence}_"))
+        self.show(self.with_last(f"_{sentence}_"))
 
     @property
     def present(self) -> str:
@@ -102,17 +100,17 @@ class Agent:
         self._options = options
         self._running: dict[str, RunningTurn] = {}  # by the key of the outbox item
 
-    async def answer(self, turn: Turn, show: Callable[[str], None]) -> RunningTurn:
+    async def answer(self, turn: Turn, show: Tell) -> RunningTurn:
         """When it returns, question and answer are stored, the entries of `turn` are closed and its outbox item is
         filled; the caller delivers it. Raises ModelError, StoreError."""
         session, rows = await self.sessions.open(turn)
         try:
-            return await self._converse(RunningTurn(turn, session, rows, show))
+            return await self._converse(RunningTurn(turn=turn, session=session, rows=rows, show=show))
         except ModelError as error:
             if error.status != TOO_LONG:
                 raise
         session, rows = await self.sessions.renew(session, turn)
-        return await self._converse(RunningTurn(turn, session, rows, show))
+        return await self._converse(RunningTurn(turn=turn, session=session, rows=rows, show=show))
 
     async def stop(self, turn: Turn, stored: Answer | None = None) -> RunningTurn:
         """The person cancelled the turn: what the model had said is kept as the answer, marked; unless the whole answer
@@ -120,8 +118,7 @@ class Agent:
         # Taken at once: a stop repeated after an erasure must not keep what was said before it.
         before = self._running.pop(turn.outbox_item.key, None)
         session, rows = await self.sessions.open(turn)
-        running = RunningTurn(turn, session, rows)
-        running.answer = stored
+        running = RunningTurn(turn=turn, session=session, rows=rows, answer=stored)
         if stored is not None:
             return running
         present = ""
@@ -213,7 +210,8 @@ class Agent:
         session, rows = running.session, running.rows
         context = running.turn.context(session, self._clock.now(), rows)
         asked = _asked(session, running.turn, rows)
-        earlier = [row for row in rows if row not in asked]
+        asked_ids = {row.id for row in asked}
+        earlier = [row for row in rows if row.id not in asked_ids]
         sealed = await self._prompt.seal([row for row in asked if row.sent is None], earlier, context)
         changed = self._sent_anew(earlier, context) | {row.id: row for row in sealed if row.id}
         stored = await self._conversations.append(

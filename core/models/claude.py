@@ -103,25 +103,16 @@ class Claude:
         await self._client.close()
 
     async def complete(self, request: Request, on_text: Tell, on_wait: Tell) -> Completion:
-        """`on_text` gets the text so far, an empty one when the call starts over. Raises ModelError."""
+        """Raises ModelError."""
         ends_at = self._clock.now() + timedelta(seconds=self._patience_s)
         breaks = tries = 0
-        is_stale = False
-
-        def say(text: str) -> None:
-            nonlocal is_stale
-            if is_stale:
-                is_stale = False
-                on_text("")
-            on_text(text)
-
         most = 1 if request.is_trial else self._tries
         while True:
             tries += 1
             left_s = (ends_at - self._clock.now()).total_seconds() if tries > 1 else 0.0
             answer = StreamedAnswer()
             try:
-                return await self._attempt(request, answer, say, max(self._first_silence_s, left_s))
+                return await self._attempt(request, answer, on_text, max(self._first_silence_s, left_s))
             except ModelFailure as failure:
                 breaks += answer.has_begun
                 pause_s = _pause_s(tries, failure.retry_after_s)
@@ -131,8 +122,6 @@ class Claude:
                 shown_s = max(1, math.ceil(pause_s))
                 self._log.info("the model is asked again", why=failure.clause, pause_s=shown_s, tried=tries)
                 on_wait(f"{failure.clause}; trying again in {shown_s} s ({tries + 1} of {most}).")
-            # What was said stays until the next try has something to say.
-            is_stale = True
             await self._sleep(pause_s)
 
     async def reach(self, model: str) -> str:

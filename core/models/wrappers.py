@@ -120,7 +120,6 @@ class FallbackModel:
             finally:
                 self._is_tried = False
         prefix = f"_{sentence}_\n\n"
-        on_text("")
         completion = await self._second.complete(request, lambda text: on_text(prefix + text), on_wait)
         if not completion.text:
             return completion
