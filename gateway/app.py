@@ -118,7 +118,7 @@ class _Process:
         for number in (signal.SIGINT, signal.SIGTERM):
             with contextlib.suppress(NotImplementedError):
                 loop.add_signal_handler(number, self._interrupt, number)
-        notices = OwnerNotices(self._services, self._delivery.wake)
+        notices = OwnerNotices(self._services)
         database, forgetting = self._services.database, self._services.forgetting
         async with asyncio.TaskGroup() as tasks:
             self._tasks = tasks
@@ -196,7 +196,7 @@ async def build_router(
     settings, zone = services.settings, services.settings.general.zone
     metered = MeteredModel(model, services.usage_log, services.clock, settings.model.cache)
     helper = None if helper is None else MeteredModel(helper, services.usage_log, services.clock, settings.model.cache)
-    owner_notices = OwnerNotices(services, delivery.wake)
+    owner_notices = OwnerNotices(services)
     services.inbox.on_set_aside = owner_notices.tell_of_dead_letter
     evidence = EvidenceSearch(services.conversations)
     memory = _memory(services, helper, evidence, owner_notices, delivery)
@@ -227,7 +227,7 @@ async def build_router(
         MemoryCommands(services, facts),
         ForgetCommands(services),
         reminders,
-        AccountCommands(services, delivery.wake),
+        AccountCommands(services),
         StatusCommands(services, memory),
         ExportCommands(services),
         UsageCommands(services),

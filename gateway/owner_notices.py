@@ -4,7 +4,6 @@ something waits for a decision. Each is left once, where that person talked last
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from hashlib import sha256
 
 from core.memory.manager import MemoryNotice
@@ -24,9 +23,8 @@ LOOKED_AT = 20  # of a person's latest conversations, to find a private one
 class OwnerNotices:
     """Leaves notices where a person talked last in private, at the terminal only when there is no other place."""
 
-    def __init__(self, services: Services, on_wake: Callable[[], None]) -> None:
+    def __init__(self, services: Services) -> None:
         self._services = services
-        self._on_wake = on_wake
 
     async def announce(self, pairing: Pairing) -> None:
         """Tells the owner who asks to be let in; not the code, which the stranger has to pass on."""
@@ -45,7 +43,7 @@ class OwnerNotices:
         now = services.clock.now()
         notice = OutboxItem(key=key, kind="notice", address=places[0], answer=Answer(text=text), next_at=now)
         if await services.outbox.put(notice):
-            self._on_wake()
+            services.on_change()
 
     async def tell_of_dead_letter(self, platform: str) -> None:
         """Once a day for each platform."""

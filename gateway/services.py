@@ -53,13 +53,14 @@ class WallClock:
 
 
 class Services:
-    """Everything that is kept. `on_change` is called when a job was added or changed here."""
+    """Everything that is kept. `on_change` is called when the scheduler or the outbox has something new from here."""
 
     def __init__(self, settings: Settings, database: Database, on_change: Callable[[], None]) -> None:
         clock, zone = WallClock(), settings.general.zone
         registry = IncognitoRegistry()
         limits = {"memory": settings.memory.memory_chars, "user": settings.memory.user_chars}
         self.settings = settings
+        self.on_change = on_change
         self.zone = ZoneInfo(zone)
         self.clock = clock
         self.database = database

@@ -5,7 +5,7 @@ To a link both sides say yes, in direct chats; it is never with the owner.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from core.errors import Refused
@@ -23,15 +23,14 @@ _AGREED = "yes "
 
 
 class AccountCommands:
-    """The other side of a link is told through the outbox; `on_wake` is called then."""
+    """The other side of a link is told through the outbox."""
 
     specs = announced("approve", "whoami", "link", "unlink")
 
-    def __init__(self, services: Services, on_wake: Callable[[], None]) -> None:
+    def __init__(self, services: Services) -> None:
         self._services = services
         self._links = services.links
         self._now = services.clock.now
-        self._on_wake = on_wake
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
         words = command.arguments.strip()
@@ -93,7 +92,7 @@ class AccountCommands:
             await self._services.actions.add([replace(yes, outbox_item=key)])
             answer = replace(answer, buttons=(yes_button(yes),))
         await self._services.outbox.put(replace(item, answer=answer, next_at=self._now()))
-        self._on_wake()
+        self._services.on_change()
 
 
 async def let_in(services: Services, code: str, *, as_owner: bool = False) -> Answer:

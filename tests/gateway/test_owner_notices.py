@@ -17,7 +17,7 @@ async def test_a_notice_is_left_once(home: Path) -> None:
     async with open_gateway(home) as harness:
         services = harness.services
         await harness.say("I moved to Zanzibar in May.")
-        notices = OwnerNotices(services, lambda: None)
+        notices = OwnerNotices(services)
         for _ in range(2):
             await notices.tell_of_memory("down", "diary", "no")
             await notices.tell_of_memory("keeps", "diary", "")
@@ -32,7 +32,7 @@ async def test_a_notice_is_left_once(home: Path) -> None:
 
 async def test_an_outage_is_told_on_another_platform(home: Path) -> None:
     async with open_gateway(home) as harness:
-        owner_notices = OwnerNotices(harness.services, lambda: None)
+        owner_notices = OwnerNotices(harness.services)
         await harness.say("hello")
         await owner_notices.tell_of_outage("telegram", "out of reach (no route to host), trying again")
         assert await notices(harness) == [], "there is no other place"
