@@ -22,7 +22,7 @@ from core.review.pending import ANYWAY
 from core.store.facts import Fact
 from core.store.sync import PLATFORM as MEMORY
 from core.store.sync import SyncQueue
-from core.types import Command, Json, Scope
+from core.types import Json, Scope
 from gateway import texts
 from gateway.cli import shell
 from gateway.cli.shell import AsJson, InScope, Limit, Words, Yes
@@ -65,11 +65,10 @@ def notes_of(services: Services) -> MemoryCommands:
 
 def _same_as_chat(action: str) -> Callable[..., None]:
     def run(words: Words = None, scope: InScope = None, anyway: Anyway = False, yes: Yes = False) -> None:
-        text = shell.joined(words)
-        if action == "replace" and words and "=>" not in text:
-            text = f"{words[0]} => {shell.joined(words[1:])}"
-        said = " ".join([action, *([ANYWAY] if anyway else []), text]).strip()
-        shell.chat(notes_of, Command(name="memory", arguments=said), scope, yes=yes)
+        said = list(words or ())
+        if action == "replace" and said and "=>" not in shell.joined(words):
+            said.insert(1, "=>")
+        shell.chat(notes_of, "memory", [action, *([ANYWAY] if anyway else []), *said], scope, yes=yes)
 
     return run
 
@@ -81,15 +80,14 @@ def _list(words: Words = None, scope: InScope = None, as_json: AsJson = False) -
         wanted = [name for name in FILES if not words or name in words]
         return {name: await services.notebook.entries(scopes, name) for name in wanted}
 
-    command = Command(name="memory", arguments=f"list {shell.joined(words)}".strip())
-    shell.chat(notes_of, command, scope, objects=objects if as_json else None)
+    shell.chat(notes_of, "memory", ["list", *(words or ())], scope, objects=objects if as_json else None)
 
 
 def _remember(
     what: Annotated[list[str], typer.Argument(help="A sentence: Ana's birthday is on 3 May.")], scope: InScope = None
 ) -> None:
     """Remember a fact for good."""
-    shell.chat(facts_of, Command(name="remember", arguments=shell.joined(what)), scope)
+    shell.chat(facts_of, "remember", what, scope)
 
 
 def _list_facts(
@@ -121,7 +119,7 @@ def _forget(
     """Erase what was said about something, and all that I made of it."""
     from gateway.commands.privacy import ForgetCommands
 
-    shell.chat(ForgetCommands, Command(name="forget", arguments=shell.joined(what)), scope, yes=yes)
+    shell.chat(ForgetCommands, "forget", what, scope, yes=yes)
 
 
 def _fact_object(fact: Fact) -> Json:

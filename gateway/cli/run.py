@@ -13,7 +13,7 @@ import typer
 from config.settings import Settings, SettingsError
 from core.store.usage import Spending
 from core.text.normalize import legible
-from core.types import Command, Scope
+from core.types import Scope
 from gateway import logs
 from gateway.cli import shell
 from gateway.cli.shell import AsJson, InScope, Limit, Words, Yes
@@ -70,7 +70,7 @@ def _remind(
     yes: Yes = False,
 ) -> None:
     """Remind you of something at a time, where you last wrote to me on a platform that is connected, else here."""
-    shell.chat(ReminderCommands, Command(name="remind", arguments=shell.joined(words)), None, yes=yes)
+    shell.chat(ReminderCommands, "remind", words, None, yes=yes)
 
 
 def _cron(words: Words = None, scope: InScope = None, as_json: AsJson = False, yes: Yes = False) -> None:
@@ -98,8 +98,7 @@ def _cron(words: Words = None, scope: InScope = None, as_json: AsJson = False, y
     action = next(iter(words or ()), "list")
     if as_json and action != "list":
         raise typer.BadParameter("only the list has it", param_hint="--json")
-    command = Command(name="cron", arguments=shell.joined(words))
-    shell.chat(ReminderCommands, command, scope, yes=yes, objects=objects if as_json else None)
+    shell.chat(ReminderCommands, "cron", words, scope, yes=yes, objects=objects if as_json else None)
     if action == "run" and not is_running(Settings.load().home):
         typer.echo("Mneme is not running; the reminder is delivered once it is started.")
 
@@ -189,9 +188,8 @@ def _usage(
             return [_spent(spent, session=one.id, title=one.title) for one, spent in sessions]
         return _spent(await report.spent(scopes, since=services.clock.now() - LATELY))
 
-    arguments = {"lately": "", "months": "months", "sessions": f"sessions {limit}"}[what]
-    command = Command(name="usage", arguments=arguments)
-    shell.chat(UsageCommands, command, scope, objects=objects if as_json else None)
+    words = {"lately": [], "months": ["months"], "sessions": ["sessions", str(limit)]}[what]
+    shell.chat(UsageCommands, "usage", words, scope, objects=objects if as_json else None)
 
 
 def _spent(spending: Spending, **name: object) -> dict[str, object]:

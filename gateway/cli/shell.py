@@ -12,7 +12,7 @@ import os
 import re
 import sys
 import uuid
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
@@ -109,21 +109,22 @@ def visit(work: Callable[[Services, CommandContext], Awaitable[Answer | None]], 
 
 def chat(
     group: Callable[[Services], CommandGroup],
-    command: Command,
+    name: str,
+    words: Sequence[str] | None,
     scope: str | None,
     *,
     yes: bool = False,
     objects: Callable[[Services, frozenset[Scope]], Awaitable[object]] | None = None,
 ) -> None:
-    """Runs a chat command; where it asks for a yes, that is read from stdin unless `yes` was said. With `objects`
-    prints these as JSON instead."""
+    """Runs /`name` with these words; where it asks for a yes, that is read from stdin unless `yes` was said. With
+    `objects` prints these as JSON instead."""
 
     async def work(services: Services, context: CommandContext) -> Answer | None:
         if objects is not None:
             say_json(await objects(services, context.scopes))
             return None
         commands = group(services)
-        answer = await commands.run(command, context)
+        answer = await commands.run(Command(name=name, arguments=joined(words)), context)
         if answer.confirm is None:
             return answer
         if not yes:
@@ -200,7 +201,7 @@ def _silence_stdout() -> None:
     os.close(nowhere)
 
 
-def joined(words: list[str] | None) -> str:
+def joined(words: Sequence[str] | None) -> str:
     return " ".join(words or ())
 
 
