@@ -19,7 +19,7 @@ from core.search.results import CLOSE, OPEN, no_results, to_json, to_markdown
 from core.store.archive import ImportReport
 from core.store.notes import Author, Operation
 from core.store.query import SearchQuery
-from core.types import Answer, Payer, Scope, Session
+from core.types import Payer, Scope, Session
 from gateway import texts
 from gateway.cli import shell
 from gateway.cli.shell import AsJson, InScope, Limit, Words
@@ -67,7 +67,7 @@ def recall(  # noqa: PLR0913  The options are read off the signature.
     """
     text = shell.joined(query)
 
-    async def work(services: Services, context: CommandContext) -> Answer | None:
+    async def work(services: Services, context: CommandContext) -> object:
         asked = SearchQuery(
             scopes=context.scopes,
             text=text,
@@ -86,8 +86,7 @@ def recall(  # noqa: PLR0913  The options are read off the signature.
         if not results.sessions and results.shape in ("read", "scroll"):
             raise Refused(no_results(results))
         if as_json:
-            shell.say_json(to_json(results))
-            return None
+            return to_json(results)
         shell.show(to_markdown(results, services.zone, is_wide=True))
         for hit in results.messages:
             shell.tell(f"{hit.message_id} {hit.snippet.replace(OPEN, '').replace(CLOSE, '')}")
@@ -132,11 +131,10 @@ def sessions(words: Words = None, limit: Limit = 20, scope: InScope = None, as_j
     """Earlier conversations: the latest, or those with these words; `mneme recall in:3` shows number 3."""
     text = shell.joined(words[1:] if words and words[0] == "list" else words)
 
-    async def work(services: Services, context: CommandContext) -> Answer | None:
-        if not as_json:
-            return await list_sessions(services, context, text, limit)
-        shell.say_json([_object(one) for one in await find_sessions(services, context.scopes, text, limit)])
-        return None
+    async def work(services: Services, context: CommandContext) -> object:
+        if as_json:
+            return [_object(one) for one in await find_sessions(services, context.scopes, text, limit)]
+        return await list_sessions(services, context, text, limit)
 
     shell.visit(work, scope)
 

@@ -131,7 +131,7 @@ def _fact_object(fact: Fact) -> Json:
 def _providers(as_json: AsJson = False) -> None:
     """List the memories there are: what is built in, and services, in the package and in plugins/ of the home."""
 
-    async def work(services: Services, _: CommandContext) -> None:
+    async def work(services: Services, _: CommandContext) -> object:
         settings = services.settings
         found, wrong = chosen(settings)
         plugins = Plugins(settings.home)
@@ -143,9 +143,9 @@ def _providers(as_json: AsJson = False) -> None:
         if not settings.memory.facts:
             rows["facts"] = "built in, switched off by memory.facts"
         if as_json:
-            shell.say_json({"providers": rows, "warnings": list(wrong.values())})
-            return
+            return {"providers": rows, "warnings": list(wrong.values())}
         shell.tell("\n".join([*(f"{name}: {state}" for name, state in rows.items()), *wrong.values()]))
+        return None
 
     shell.visit(work)
 

@@ -62,7 +62,7 @@ Limit = Annotated[int, typer.Option("--limit", min=1, max=1000, help="How many, 
 
 
 class Group(TyperGroup):
-    """Commands of which the first runs where none is named: `mneme cron --json` is `mneme cron list --json`."""
+    """Commands of which the first runs where none is named: `mneme memory --json` is `mneme memory list --json`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         is_bare = not args or args[0].startswith("-")
@@ -71,9 +71,9 @@ class Group(TyperGroup):
         return super().parse_args(ctx, args)
 
 
-def visit(work: Callable[[Services, CommandContext], Awaitable[Answer | None]], scope: str | None = None) -> None:
+def visit(work: Callable[[Services, CommandContext], Awaitable[object]], scope: str | None = None) -> None:
     """Runs `work` for the owner at this terminal, who sees and writes to `scope` alone where one is named, and prints
-    its answer. Works beside a running gateway too; warnings go into the log file."""
+    its answer as text, anything else as JSON. Works beside a running gateway too; warnings go into the log file."""
 
     async def inside() -> None:
         settings = Settings.load()
@@ -100,8 +100,10 @@ def visit(work: Callable[[Services, CommandContext], Awaitable[Answer | None]], 
                 is_shell=True,
             )
             answer = await work(services, context)
-            if answer is not None:
+            if isinstance(answer, Answer):
                 show(answer.text)
+            elif answer is not None:
+                say_json(answer)
 
     with leaving():
         asyncio.run(inside())
@@ -119,10 +121,9 @@ def chat(
     """Runs /`name` with these words; where it asks for a yes, that is read from stdin unless `yes` was said. With
     `objects` prints these as JSON instead."""
 
-    async def work(services: Services, context: CommandContext) -> Answer | None:
+    async def work(services: Services, context: CommandContext) -> object:
         if objects is not None:
-            say_json(await objects(services, context.scopes))
-            return None
+            return await objects(services, context.scopes)
         commands = group(services)
         answer = await commands.run(Command(name=name, arguments=joined(words)), context)
         if answer.confirm is None:
