@@ -20,7 +20,6 @@ from core.errors import HistoryError, StoreError
 from core.store import rows, sessions
 from core.store.engine import Connection, Row
 from core.store.erasure import LANES, SENDER
-from core.store.rows import scope_parameter, visible
 from core.store.sqlite import indexing
 from core.store.sqlite.database import ROOM_WAIT_S, Database
 from core.store.sqlite.indexing import indexed_at_once, write_text
@@ -45,7 +44,7 @@ SELECT messages.id, session_id, role, kind, text, sender_name, messages.external
 FROM messages CROSS JOIN sessions ON sessions.id = messages.session_id
 JOIN addresses ON addresses.id = sessions.address_id
 JOIN scopes ON scopes.id = sessions.scope_id
-WHERE (messages.session_id, messages.id) > (:session, :message) AND {visible()}
+WHERE (messages.session_id, messages.id) > (:session, :message) AND {rows.visible()}
 AND {sessions.SAID}
 ORDER BY messages.session_id, messages.id LIMIT :limit
 """
@@ -138,7 +137,7 @@ def _in_scope(table: str, also: str = "", more: str = "") -> str:
     """All columns of a table where its scope is the person's, or `also` holds."""
     return f"""
         SELECT {table}.*, scopes.key AS scope{more} FROM {table} JOIN scopes ON scopes.id = {table}.scope_id
-        WHERE {visible(f"{table}.scope_id")} {f"OR {also}" if also else ""}
+        WHERE {rows.visible(f"{table}.scope_id")} {f"OR {also}" if also else ""}
     """
 
 
@@ -154,14 +153,14 @@ KINDS: Mapping[str, str] = {
         SELECT sessions.id, scopes.key AS scope, addresses.platform, addresses.chat_id, addresses.thread_id, title,
             model, {_PROMPT}, started_at, last_at, ended_at, end_reason, messages
         FROM sessions JOIN scopes ON scopes.id = sessions.scope_id
-        JOIN addresses ON addresses.id = sessions.address_id WHERE {visible()}
+        JOIN addresses ON addresses.id = sessions.address_id WHERE {rows.visible()}
     """,
     "command, notice or tool": f"""
         SELECT messages.id, messages.session_id, scopes.key AS scope, role, kind, text, blocks, tool_name, sender_id,
             sender_name, created_at
         FROM sessions JOIN scopes ON scopes.id = sessions.scope_id
         CROSS JOIN messages ON messages.session_id = sessions.id
-        WHERE {visible()} AND NOT ({sessions.SAID}) AND NOT {_FOUND_BEFORE}
+        WHERE {rows.visible()} AND NOT ({sessions.SAID}) AND NOT {_FOUND_BEFORE}
             AND (messages.text <> '' OR messages.blocks IS NOT NULL)
     """,
     "said in a room": f"""
@@ -169,7 +168,7 @@ KINDS: Mapping[str, str] = {
         FROM sessions JOIN scopes ON scopes.id = sessions.scope_id
         CROSS JOIN messages ON messages.session_id = sessions.id
         JOIN addresses ON addresses.id = messages.address_id
-        WHERE {_IN_ROOMS} AND NOT {visible()} AND NOT sender_is_nobody AND text <> ''
+        WHERE {_IN_ROOMS} AND NOT {rows.visible()} AND NOT sender_is_nobody AND text <> ''
         AND {_mine("addresses.platform || ':' || sender_id")}
     """,
     "fact": _in_scope("facts", _mine("account"), _NAMES),
@@ -178,7 +177,8 @@ KINDS: Mapping[str, str] = {
     "change of a note put aside": _in_scope("pending_notes", _mine("account")),
     "job": _in_scope("jobs", _mine("account")),
     "waiting": f"""
-        SELECT inbound, received_at FROM inbox WHERE address_id IN (SELECT address_id FROM sessions WHERE {visible()})
+        SELECT inbound, received_at FROM inbox
+        WHERE address_id IN (SELECT address_id FROM sessions WHERE {rows.visible()})
         OR {_mine("json_extract(inbound, '$.address.platform') || ':' || json_extract(inbound, '$.sender.id')")}
     """,
     "update that could not be read": f"""
@@ -237,7 +237,7 @@ class Archive:
 
     async def export(self, scopes: frozenset[Scope]) -> AsyncIterator[TransferRecord]:
         """Every message of these scopes, oldest session first."""
-        values = {"scopes": scope_parameter(scopes), "limit": PAGE_MESSAGES, "session": 0, "message": 0}
+        values = {"scopes": rows.scope_parameter(scopes), "limit": PAGE_MESSAGES, "session": 0, "message": 0}
         values["store"] = await self._database.write(_store_name)
         while page := await self._database.fetch_all(_PAGE, values):
             for row in page:
@@ -248,7 +248,7 @@ class Archive:
         """Everything of a person beside what `export` gives, as ``{"kind": ..., ...}``: times in ISO 8601, nothing that
         runs out by itself (codes, buttons), of rooms only what this person said and made."""
         values = {
-            "scopes": scope_parameter(scopes),
+            "scopes": rows.scope_parameter(scopes),
             "accounts": list_value(rows.clean(account.key) for account in accounts if "\0" not in account.key),
             "limit": PAGE_MESSAGES,
         }

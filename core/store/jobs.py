@@ -9,7 +9,6 @@ from core.dates.schedule import Schedule
 from core.errors import Refused
 from core.store import rows
 from core.store.engine import Connection, Row, Values
-from core.store.rows import scope_parameter, visible
 from core.store.sqlite.database import Database
 from core.types import Account, Address, ErasureEpoch, Scope
 
@@ -48,10 +47,10 @@ JOIN addresses ON addresses.id = jobs.address_id
 JOIN scopes ON scopes.id = jobs.scope_id
 """
 JOB = f"{JOBS} WHERE jobs.id = :id"
-VISIBLE_JOB = f"{JOB} AND {visible('jobs.scope_id')}"
+VISIBLE_JOB = f"{JOB} AND {rows.visible('jobs.scope_id')}"
 OF_ORIGIN = f"{JOBS} WHERE jobs.origin = :origin AND scopes.key = :scope"
 OF_SCOPES = f"""
-{JOBS} WHERE jobs.ended_at IS NULL AND {visible("jobs.scope_id")} ORDER BY jobs.next_at NULLS LAST, jobs.id
+{JOBS} WHERE jobs.ended_at IS NULL AND {rows.visible("jobs.scope_id")} ORDER BY jobs.next_at NULLS LAST, jobs.id
 """
 ACTIVE = f"{JOBS} WHERE jobs.ended_at IS NULL AND jobs.paused_at IS NULL ORDER BY jobs.id"
 INSERT = """
@@ -107,11 +106,11 @@ class Jobs:
         return await self._one(OF_ORIGIN, {"origin": origin, "scope": scope})
 
     async def of(self, scopes: frozenset[Scope]) -> list[Job]:
-        return list(map(_job, await self._database.fetch_all(OF_SCOPES, {"scopes": scope_parameter(scopes)})))
+        return list(map(_job, await self._database.fetch_all(OF_SCOPES, {"scopes": rows.scope_parameter(scopes)})))
 
     async def find(self, job_id: int, scopes: frozenset[Scope]) -> Job | None:
         """A job by id, ended or not; None when it is not of these scopes."""
-        return await self._one(VISIBLE_JOB, {"id": rows.bounded(job_id), "scopes": scope_parameter(scopes)})
+        return await self._one(VISIBLE_JOB, {"id": rows.bounded(job_id), "scopes": rows.scope_parameter(scopes)})
 
     async def get(self, job_id: int) -> Job | None:
         """A job by id, of any scope, ended or not: to run it and to deliver its result, never to show it."""

@@ -15,7 +15,6 @@ from core.errors import Refused
 from core.store import epoch, people, rows
 from core.store.engine import Connection, Values
 from core.store.people import new_code, typed_code
-from core.store.rows import scope_parameter
 from core.store.sqlite.database import Database
 from core.types import Account, Address, Scope
 
@@ -86,14 +85,8 @@ class Links:
         def work(connection: Connection) -> None:
             _refuse_owner(connection, account)
             people.add_account(connection, account, None)
-            values = {
-                **rows.values_of(account),
-                "digest": _digest(code),
-                "scope": rows.ensure_scope(connection, scope),
-                "address": address,
-                "now": now,
-                "expires_at": now + LIFE,
-            }
+            scope_id = rows.ensure_scope(connection, scope)
+            values = {**_values(_digest(code), now), **rows.values_of(account), "scope": scope_id, "address": address}
             connection.execute(DELETE_OFFERS, values)
             connection.execute(INSERT_OFFER, values)
 
@@ -102,14 +95,7 @@ class Links:
 
     async def claim(self, code: str, by: NamedAccount, address: Address, now: datetime) -> Link:
         """The account behind a code is to be one person with `by`. Refused for a wrong code, and for the owner's."""
-        values = {
-            **rows.values_of(by.account),
-            "name": by.name,
-            "address": address,
-            "digest": _digest(code),
-            "now": now,
-            "expires_at": now + LIFE,
-        }
+        values = _values(_digest(code), now) | rows.values_of(by.account) | {"name": by.name, "address": address}
 
         def work(connection: Connection) -> Link:
             _refuse_owner(connection, by.account)
@@ -127,7 +113,7 @@ class Links:
 
     async def agree(self, digest: str, account: Account, now: datetime) -> Link:
         """First who claimed says yes, then who offered: now they are one person. Refused for anybody else."""
-        values = {"digest": digest, "now": now, "expires_at": now + LIFE}
+        values = _values(digest, now)
 
         def work(connection: Connection) -> Link:
             row = connection.execute(LINK, values).fetchone()
@@ -162,7 +148,7 @@ class Links:
             if len(accounts) > 1:
                 people.move_account(connection, account, people.add_person(connection), None)
                 scopes = frozenset(Scope.account(one.account.platform, one.account.user_id) for one in accounts)
-                values = {"number": epoch.count(connection), "scopes": scope_parameter(scopes)}
+                values = {"number": epoch.count(connection), "scopes": rows.scope_parameter(scopes)}
                 connection.execute("INSERT INTO partings (number, scopes) VALUES (:number, :scopes)", values)
             return accounts[1:]
 
@@ -171,6 +157,10 @@ class Links:
     async def accounts(self, account: Account) -> Sequence[NamedAccount]:
         """The accounts of the person of an account, that one first; empty for one that was never met."""
         return await self._database.read(lambda connection: _accounts(connection, account))
+
+
+def _values(digest: str, now: datetime) -> dict[str, object]:
+    return {"digest": digest, "now": now, "expires_at": now + LIFE}
 
 
 def _refuse_owner(connection: Connection, account: Account) -> None:

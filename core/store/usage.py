@@ -16,7 +16,6 @@ from zoneinfo import ZoneInfo
 from config.settings import UsageOptions
 from core.store import rows
 from core.store.engine import Connection, Row
-from core.store.rows import scope_parameter, visible
 from core.store.sqlite.database import Database
 from core.types import CallKind, Payer, Scope, Session, Usage
 
@@ -144,7 +143,7 @@ class Spending:
 
 
 _SPENT = f"""
-FROM calls WHERE {visible("calls.scope_id")} AND (:since IS NULL OR calls.at >= :since)
+FROM calls WHERE {rows.visible("calls.scope_id")} AND (:since IS NULL OR calls.at >= :since)
 AND (:until IS NULL OR calls.at < :until) AND (:session IS NULL OR calls.session_id = :session)
 """
 _SUMS = f"""
@@ -160,7 +159,7 @@ _LATEST_SESSIONS = f"""
     SELECT calls.session_id, MAX(calls.at) AS called_at {_SPENT} AND calls.session_id IS NOT NULL
     GROUP BY calls.session_id ORDER BY called_at DESC, calls.session_id DESC LIMIT :limit
 ) AS called ON called.session_id = sessions.id
-WHERE {visible()} ORDER BY called.called_at DESC, sessions.id DESC
+WHERE {rows.visible()} ORDER BY called.called_at DESC, sessions.id DESC
 """
 _INSERT = """
 INSERT INTO calls (scope_id, session_id, kind, model, at, input_tokens, output_tokens, cache_read_tokens,
@@ -277,7 +276,7 @@ def _payer(connection: Connection, payer: Payer) -> tuple[int | None, int | None
 
 
 def _values(scopes: frozenset[Scope], **given: object) -> dict[str, object]:
-    return {"scopes": scope_parameter(scopes), "session": None, "since": None, "until": None, **given}
+    return {"scopes": rows.scope_parameter(scopes), "session": None, "since": None, "until": None, **given}
 
 
 def _usage(row: Row) -> Usage:

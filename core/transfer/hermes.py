@@ -29,12 +29,6 @@ _SESSIONS = "SELECT * FROM sessions ORDER BY started_at, id"
 _MESSAGES = "SELECT * FROM messages WHERE session_id = :id ORDER BY id"
 
 
-def inspect(path: Path, title: str) -> None:
-    """Raises HistoryError when the database at `path` is not one of Hermes."""
-    with open_hermes(path, title):
-        pass
-
-
 def read(stream: BinaryIO, title: str, choices: Choices) -> Iterator[TransferRecord | Skipped]:
     """Every message, one in memory at a time; a session that continues another has it as its parent."""
     with open_hermes(Path(stream.name), title) as store:

@@ -16,6 +16,7 @@ from typing import BinaryIO
 
 from core.errors import HistoryError
 from core.store.archive import Skipped, TransferRecord
+from core.store.sqlite.hermes import open_hermes
 from core.transfer import exports, hermes
 from core.transfer.formats import BYTE_ORDER_MARK, Choices, json_events, read_lines
 
@@ -152,8 +153,8 @@ def _kind(path: Path, title: str, *, is_alone: bool = False) -> str | None:
     if is_alone and not head:
         raise HistoryError(f"{title} is empty.")
     if head.startswith(_SQLITE):
-        hermes.inspect(path, title)
-        return "hermes"
+        with open_hermes(path, title):
+            return "hermes"
     if b"\0" in head:
         return None
     with path.open("rb") as stream:

@@ -61,9 +61,13 @@ def app(words: Sequence[str] = ()) -> typer.Typer:
         rich_markup_mode=None,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    show_version = typer.Option(
-        False, "--version", help="Show the version and leave.", is_eager=True, callback=_show_version
-    )
+
+    def show(is_wanted: bool) -> None:
+        if is_wanted:
+            typer.echo(f"mneme {version('mneme-gateway')}")
+            raise typer.Exit
+
+    show_version = typer.Option(False, "--version", help="Show the version and leave.", is_eager=True, callback=show)
 
     @root.callback()
     def _root(is_version: bool = show_version) -> None:
@@ -74,14 +78,6 @@ def app(words: Sequence[str] = ()) -> typer.Typer:
     for module in () if first == "--version" else named or MODULES:
         import_module(f"gateway.cli.{module}").add_commands(root)
     return root
-
-
-def _show_version(is_wanted: bool) -> None:
-    import typer
-
-    if is_wanted:
-        typer.echo(f"mneme {version('mneme-gateway')}")
-        raise typer.Exit
 
 
 def _last_words(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:

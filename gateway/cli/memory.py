@@ -83,22 +83,13 @@ def _list(words: Words = None, scope: InScope = None, as_json: AsJson = False) -
     shell.chat(notes_of, "memory", ["list", *(words or ())], scope, objects=objects if as_json else None)
 
 
-def _remember(
-    what: Annotated[list[str], typer.Argument(help="A sentence: Ana's birthday is on 3 May.")], scope: InScope = None
-) -> None:
-    """Remember a fact for good."""
-    shell.chat(facts_of, "remember", what, scope)
+def _remember(words: Words = None, scope: InScope = None) -> None:
+    """Remember a fact for good: "Ana's birthday is on 3 May"."""
+    shell.chat(facts_of, "remember", words, scope)
 
 
-def _list_facts(
-    words: Annotated[
-        list[str] | None, typer.Argument(help="Only what has to do with these words, best first.", show_default=False)
-    ] = None,
-    limit: Limit = 50,
-    scope: InScope = None,
-    as_json: AsJson = False,
-) -> None:
-    """What I know, the latest first; with words, what has to do with them."""
+def _list_facts(words: Words = None, limit: Limit = 50, scope: InScope = None, as_json: AsJson = False) -> None:
+    """What I know, the latest first; with words, what has to do with them, best first."""
 
     async def work(services: Services, context: CommandContext) -> None:
         commands = facts_of(services)
@@ -111,15 +102,12 @@ def _list_facts(
     shell.visit(work, scope)
 
 
-def _forget(
-    what: Annotated[list[str], typer.Argument(help="As for mneme recall: words, a phrase in quotes, filters.")],
-    yes: Yes = False,
-    scope: InScope = None,
-) -> None:
-    """Erase what was said about something, and all that I made of it."""
+def _forget(words: Words = None, yes: Yes = False, scope: InScope = None) -> None:
+    """Erase what was said about something (words, a phrase in quotes, filters, as for `mneme recall`), and all that I
+    made of it."""
     from gateway.commands.privacy import ForgetCommands
 
-    shell.chat(ForgetCommands, "forget", what, scope, yes=yes)
+    shell.chat(ForgetCommands, "forget", words, scope, yes=yes)
 
 
 def _fact_object(fact: Fact) -> Json:
@@ -136,7 +124,13 @@ def _providers(as_json: AsJson = False) -> None:
         found, wrong = chosen(settings)
         plugins = Plugins(settings.home)
         rows = dict.fromkeys(BUILT_IN, "built in, always on")
-        rows |= {name: _state(settings, plugins, name) for name in plugins.names()}
+        for name in plugins.names():
+            is_known = name in settings.memory.providers
+            rows[name] = "off" if is_known else f"not set up; mneme memory setup {name} does it"
+            try:
+                plugins.form(name)
+            except ConfigError as error:
+                rows[name] = f"broken: {error}"
         for one in found:
             sync = texts.sync_state(await services.outbox.counts(f"{MEMORY}:{one.name}:"))
             rows[one.name] = f"on, {one.mode}" + (f"; {sync}" if sync else "")
@@ -249,12 +243,3 @@ def _pair(option: str) -> tuple[str, str]:
     if not sign or not name.strip():
         raise typer.BadParameter(f"write {option or 'key'}=value", param_hint="--set")
     return name.strip(), value
-
-
-def _state(settings: Settings, plugins: Plugins, name: str) -> str:
-    """Of a provider that is not on."""
-    try:
-        plugins.form(name)
-    except ConfigError as error:
-        return f"broken: {error}"
-    return "off" if name in settings.memory.providers else f"not set up; mneme memory setup {name} does it"

@@ -63,13 +63,9 @@ def _live(*, is_chat_only: bool, has_terminal: bool) -> None:
             typer.echo(last)
 
 
-def _remind(
-    words: Annotated[
-        list[str], typer.Argument(metavar="TEXT", help="When and what: tomorrow at 9 call Ana.", show_default=False)
-    ],
-    yes: Yes = False,
-) -> None:
-    """Remind you of something at a time, where you last wrote to me on a platform that is connected, else here."""
+def _remind(words: Words = None, yes: Yes = False) -> None:
+    """Remind you of something at a time ("tomorrow at 9 call Ana"), where you last wrote to me on a platform that is
+    connected, else here."""
     shell.chat(ReminderCommands, "remind", words, None, yes=yes)
 
 
