@@ -402,13 +402,8 @@ class Dictation:
     async def approve(self, note: PendingNote, epoch: ErasureEpoch | None = None) -> str:
         """Keeps what the model wanted to remember and a person has approved."""
         account = note.account or Account(platform="terminal", user_id="local")
-        said = Message(
-            role="user",
-            text=f"{ANYWAY} {note.operations[0].content}",
-            session_id=0,
-            created_at=note.at,
-            sender=Sender(id=account.user_id, name=""),
-        )
+        text, sender = f"{ANYWAY} {note.operations[0].content}", Sender(id=account.user_id, name="")
+        said = Message(role="user", text=text, session_id=0, created_at=note.at, sender=sender)
         kept = await self.take(said, note.scope, account.platform, epoch)
         return " ".join(f"Fact {fact.id} is kept: “{fact.content}”." for fact in kept)
 

@@ -55,6 +55,5 @@ def similarity(one: Phasors, other: Phasors) -> float:
 
 def encoded(terms: Sequence[str], names: Sequence[str]) -> Phasors | None:
     """A fact or a question: each of its terms and each of its names in its role, bundled."""
-    return bundle(
-        [*(bind(symbol(TERM), symbol(term)) for term in terms), *(bind(symbol(NAME), symbol(name)) for name in names)]
-    )
+    parts = ((TERM, terms), (NAME, names))
+    return bundle(bind(symbol(role), symbol(one)) for role, held in parts for one in held)

@@ -84,13 +84,10 @@ class FactRanking:
         """`Facts.candidates`, best first, with scores from 0 to 1."""
         best = max((text for _, text, _ in found), default=0.0) or 1.0
         most = max((names for _, _, names in found), default=0) or 1
-        scored = [
-            (
-                fact,
-                self.fit(fact, text / best, names / most, question) * fact.trust * self.freshness(fact, question.now),
-            )
-            for fact, text, names in found
-        ]
+        scored = []
+        for fact, text, names in found:
+            fit = self.fit(fact, text / best, names / most, question)
+            scored.append((fact, fit * fact.trust * self.freshness(fact, question.now)))
         return sorted(scored, key=lambda item: (-item[1], -item[0].id))
 
     def fit(self, fact: Fact, text: float, names: float, question: Question) -> float:

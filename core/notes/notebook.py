@@ -119,21 +119,21 @@ class NoteFiles:
 
 
 class NoteEdit:
-    """What becomes of one target, worked out without touching a file; `scope` is where new entries go. Raises
-    Refused with what to do."""
+    """What becomes of one target, worked out without touching a file; new entries go to the scope of `template`.
+    Raises Refused with what to do."""
 
-    def __init__(self, held: Held, scope: Scope, template: NoteChange) -> None:
+    def __init__(self, held: Held, template: NoteChange) -> None:
         self.held = dict(held)
         self.changes: list[NoteChange] = []
         self._template = template
-        self._scope = scope
         self._size_before = _size(_shown(held))
 
     def do(self, operation: Operation) -> None:
-        shelves = self.held[self._scope], _shown(self.held)
+        scope = self._template.scope
+        shelves = self.held[scope], _shown(self.held)
         before = None if operation.action == "add" else _only(operation.old_text, *shelves)
         after = None if operation.action == "remove" else _note(operation.content)
-        self.swap(operation.action, before, after, self._scope)
+        self.swap(operation.action, before, after, scope)
 
     def undo(self, change: NoteChange) -> None:
         if change.after is not None and change.after not in _shown(self.held):
@@ -315,7 +315,7 @@ class Notebook:
         template = self._change(scope, target, author)
 
         def write_files() -> NoteEdit:
-            edit = NoteEdit(self._read(scopes, target), scope, template)
+            edit = NoteEdit(self._read(scopes, target), template)
             work(edit)
             edit.fit(self._limits[target])
             changed = dict.fromkeys(change.scope for change in edit.changes)

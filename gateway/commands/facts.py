@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import groupby
-from zoneinfo import ZoneInfo
 
 from core.errors import Refused
 from core.facts.claims import Dictation
@@ -39,7 +39,6 @@ class FactCommands:
         self._facts = services.facts
         self.known = KnownFacts(services.facts, FactRanking(), zone)
         self._dictation = Dictation(services.facts, zone)
-        self._zone = ZoneInfo(zone)
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
         if command.name == "facts":
@@ -51,14 +50,9 @@ class FactCommands:
             source = await find_original(self._services.database, inbound.address, inbound.reply_to, scopes)
         if source is not None and not text:
             text = _words(source, inbound.sender)
-        said = Message(
-            role="user",
-            text=text,
-            session_id=context.session.id,
-            created_at=source.created_at if source else self._services.clock.now(),
-            id=source.id if source else 0,
-            sender=inbound.sender,
-        )
+        now = self._services.clock.now()
+        source = source or Message(role="user", text=text, session_id=context.session.id, created_at=now)
+        said = replace(source, text=text, sender=inbound.sender)
         facts = await self._dictation.take(said, context.scope, context.account.platform, context.epoch)
         return self._told("I will remember:", *facts)
 
@@ -141,10 +135,8 @@ class FactCommands:
         buttons += [button("Back", "memory", f"facts {number - 1}")] if number > 1 else []
         if has_more:
             buttons.append(button("More", "memory", f"facts {number + 1}"))
-            lines += [
-                "",
-                f"There is more: `/memory facts {number + 1}`, or `/memory facts Ana` for what has that word.",
-            ]
+            more = f"There is more: `/memory facts {number + 1}`, or `/memory facts Ana` for what has that word."
+            lines += ["", more]
         lines += ["", f"Ask about one by its name: `/memory why f{shown[0].id}`; also forget, pin, correct."]
         return Answer(text="\n".join(lines), buttons=tuple(buttons))
 
@@ -182,15 +174,11 @@ class FactCommands:
         return Answer(text=f"Corrected:\n\n{self._line(fixed)}{before}", buttons=buttons)
 
     async def _forget(self, fact: Fact, context: CommandContext) -> Answer:
-        request = context.erasure_request
         phrase = " ".join(re.sub(r'["“”„″]', " ", fact.content).split())
-        traces = await self._services.forgetting.look(f'"{phrase}"', request)
-        shown = traces_text(traces, self._zone, is_limited=request.is_limited) if traces else self._line(fact)
-        token = traces.token if traces else ""
-        return Answer(
-            text=f"{shown}\n\n{texts.CONFIRM_ERASURE}",
-            confirm=Command(name="memory", arguments=f"forget f{fact.id} {CONFIRMED}{token}".strip()),
-        )
+        traces = await self._services.forgetting.look(f'"{phrase}"', context.erasure_request)
+        shown, token = (traces_text(traces, self.known.zone), traces.token) if traces else (self._line(fact), "")
+        confirm = Command(name="memory", arguments=f"forget f{fact.id} {CONFIRMED}{token}".strip())
+        return Answer(text=f"{shown}\n\n{texts.CONFIRM_ERASURE}", confirm=confirm)
 
     async def _erase(self, fact: Fact | None, token: str, context: CommandContext) -> Answer:
         """What a yes runs. The fact goes last, so that it can be done again after a crash."""

@@ -48,14 +48,13 @@ class ForgetCommands:
         if traces is None:
             mine = " that you said here" if request.is_limited else ""
             return Answer(text=f"I have nothing{mine} with all of these words, so there is nothing to forget.")
-        return Answer(
-            text=f"{traces_text(traces, self._zone, is_limited=request.is_limited)}\n\n{texts.CONFIRM_ERASURE}",
-            confirm=Command(name="forget", arguments=CONFIRMED + traces.token),
-        )
+        confirm = Command(name="forget", arguments=CONFIRMED + traces.token)
+        return Answer(text=f"{traces_text(traces, self._zone)}\n\n{texts.CONFIRM_ERASURE}", confirm=confirm)
 
 
-def traces_text(traces: ErasureList, zone: tzinfo, *, is_limited: bool = False) -> str:
-    found = _things(traces, " of your own words here" * is_limited, "repeats" if traces.derived == 1 else "repeat")
+def traces_text(traces: ErasureList, zone: tzinfo) -> str:
+    whose = " of your own words here" if traces.request.is_limited else ""
+    found = _things(traces, whose, "repeats" if traces.derived == 1 else "repeat")
     lines = [f"I would forget {found}{':' if traces.shown else '.'}", ""]
     lines += [f"- {_line(trace, zone)}" for trace in traces.shown]
     more = sum(traces.counts.values()) - len(traces.shown)
