@@ -103,8 +103,6 @@ class Adapter(Protocol):
 class Model(Protocol):
     """Something that completes a conversation."""
 
-    name: str
-
     async def complete(self, request: Request, on_text: Tell, on_wait: Tell) -> Completion:
         """`on_text` gets the text so far; one that does not begin with the last one has been started over. `on_wait`
         gets a sentence when it is tried again. Raises ModelError."""

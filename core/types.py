@@ -236,8 +236,7 @@ class Session:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
     """One row. `blocks`: content blocks, None when they are one text block equal to `text`. `sent`: blocks of a user
-    turn as sent. `tools`: tool calls in searchable form. `origin`: see
-    `Inbound`."""
+    turn as sent. `tools`: tool calls in searchable form. `origin`: see `Inbound`."""
 
     role: Role
     text: str
@@ -334,8 +333,8 @@ class Completion:
     blocks: tuple[Json, ...]
     text: str
     stop_reason: str
-    usage: Usage
     model: str
+    usage: Usage = Usage()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,7 +21,7 @@ from core.ports import Tell
 from core.search.query import any_of
 from core.text.normalize import fold
 from core.text.terms import is_smalltalk
-from core.types import Completion, Json, Request, Usage
+from core.types import Completion, Json, Request
 
 MODEL = "offline"
 PASSAGES = 3
@@ -39,8 +39,6 @@ def _match(pattern: str, text: str) -> re.Match[str] | None:
 
 class Offline:
     """A Model of rules. `zone`: IANA name; `reason`: why there is no model, said once an answer."""
-
-    name = MODEL
 
     def __init__(self, zone: str, reason: str = "No model is configured") -> None:
         self._zone = ZoneInfo(zone)
@@ -78,7 +76,8 @@ class Offline:
         kept = "All right." if is_small else KEPT
         if has_attachment:
             kept = "I have kept that, but not what is attached: I cannot open it."
-        if any(self._reason in _words(message) for message in messages if message["role"] == "assistant"):
+        answers = (message for message in messages if message["role"] == "assistant")
+        if any(self._reason in block.get("text", "") for answer in answers for block in answer["content"]):
             return kept
         can = f"I can find {'again what you tell me' if is_small or has_attachment else 'it again'}"
         return (
@@ -119,10 +118,6 @@ def _speaker(item: Json) -> str:
     if origin in (None, "typed"):
         return who
     return f"forwarded by {who}" if origin == "forwarded" else f"{who} ({str(origin).replace('_', ' ')})"
-
-
-def _words(message: Json) -> str:
-    return "\n".join(str(block.get("text", "")) for block in message["content"] if block.get("type") == "text")
 
 
 def _is_question(text: str) -> bool:
@@ -215,10 +210,8 @@ def _call(*named: tuple[str, dict[str, Any]]) -> Completion:
         {"type": "tool_use", "id": f"toolu_{uuid4().hex[:24]}", "name": name, "input": arguments}
         for name, arguments in named
     )
-    return Completion(blocks=blocks, text="", stop_reason="tool_use", usage=Usage(), model=MODEL)
+    return Completion(blocks=blocks, text="", stop_reason="tool_use", model=MODEL)
 
 
 def _text(text: str) -> Completion:
-    return Completion(
-        blocks=({"type": "text", "text": text},), text=text, stop_reason="end_turn", usage=Usage(), model=MODEL
-    )
+    return Completion(blocks=({"type": "text", "text": text},), text=text, stop_reason="end_turn", model=MODEL)

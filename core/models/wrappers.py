@@ -36,7 +36,6 @@ class MeteredModel:
     """Fills the role Model and logs what the calls of `model` used; the server keeps prefixes for `life`."""
 
     def __init__(self, model: Model, usage_log: UsageLog, clock: Clock, life: CacheLife = "5m") -> None:
-        self.name = model.name
         self._model = model
         self._usage_log = usage_log
         self._clock = clock
@@ -85,7 +84,6 @@ class FallbackModel:
     in a row have failed, `second` answers at once, and one call at a time tries, once, whether `first` is back."""
 
     def __init__(self, first: Model, second: Model, clock: Clock) -> None:
-        self.name = first.name
         self._first = first
         self._second = second
         self._clock = clock

@@ -100,7 +100,6 @@ class Naive:
     """Fills the role Model: in front of `model`, it puts what the note files in `home` hold now into each prompt."""
 
     def __init__(self, model: Model, home: Path) -> None:
-        self.name = model.name
         self._model = model
         self._home = home
 

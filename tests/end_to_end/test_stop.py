@@ -21,8 +21,6 @@ LISTING = {"target": "memory", "action": "list"}
 class WaitingModel:
     """Says that it has to be tried again, and never answers."""
 
-    name = "waiting"
-
     def __init__(self) -> None:
         self.began = asyncio.Event()
 

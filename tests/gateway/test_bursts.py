@@ -22,8 +22,6 @@ pytestmark = pytest.mark.slow
 class SilentModel:
     """Fills the role Model. Its first call says nothing for ever, unless it speaks or calls a tool first."""
 
-    name = "silent"
-
     def __init__(self, word: str = "", tool: Completion | None = None) -> None:
         self.requests: list[Request] = []
         self.began = asyncio.Event()
