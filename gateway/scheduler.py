@@ -140,7 +140,7 @@ class Scheduler:
         epoch = (await self._view(job.scope)).epoch
         # Only now is it sure that nothing of what is read is forgotten before it is written.
         standing = await self._jobs.get(job.id)
-        if standing is None or not standing.is_active:
+        if standing is None or standing.paused_at or standing.ended_at:
             return None
         if standing.text and standing.is_prompt:
             reply = self._reply(job.id, self._lateness(due_at, now))

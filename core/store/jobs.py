@@ -32,10 +32,6 @@ class Job:
     ended_at: datetime | None = None
     id: int = 0
 
-    @property
-    def is_active(self) -> bool:
-        return self.paused_at is None and self.ended_at is None
-
 
 LOCAL = Scope(key="account:terminal:local")
 """Whose jobs they are that are delivered where nobody has spoken yet: at the terminal, or nowhere (cron)."""

@@ -181,8 +181,7 @@ def _link(connection: Connection, values: Values) -> Link:
     account = Account(platform=row["claimed_platform"], user_id=row["claimed_user_id"])
     claimed, is_joined = NamedAccount(account=account, name=row["claimed_name"]), row["joined_at"] is not None
     return Link(
-        id=row["id"],
-        digest=row["digest"],
+        **rows.columns(row, "id", "digest"),
         offered=tuple(_accounts(connection, rows.account_in(row))),
         claimed=(claimed,) if is_joined else tuple(_accounts(connection, account)) or (claimed,),
         address=Address.parse(row["address"]),

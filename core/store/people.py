@@ -275,5 +275,5 @@ def scopes_in(connection: Connection, scope: Scope) -> frozenset[Scope]:
 
 
 def _pairing(row: Row) -> Pairing:
-    code, name, expires_at = row["code"], row["name"], rows.moment(row["expires_at"])
-    return Pairing(code=code, name=name, account=rows.account_in(row), expires_at=expires_at)
+    expires_at = rows.moment(row["expires_at"])
+    return Pairing(**rows.columns(row, "code", "name"), account=rows.account_in(row), expires_at=expires_at)

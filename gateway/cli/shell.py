@@ -40,20 +40,11 @@ _CHAT_COMMAND = re.compile(r"`/(?=(?:approve|cron|facts|forget|memory|recall|rem
 """A command that exists here too, as texts for a chat name it."""
 
 
-def checked_scope(key: str | None) -> str | None:
-    if key is not None and not _SCOPE.fullmatch(key):
-        raise typer.BadParameter("write account:platform:id or room:platform:chat", param_hint="--scope")
-    return key
-
-
 AsJson = Annotated[bool, typer.Option("--json", help="For programs: JSON instead of text.")]
 InScope = Annotated[
     str | None,
     typer.Option(
-        "--scope",
-        metavar="SCOPE",
-        help="Whose: account:telegram:42 or room:discord:77; without it all that is the owner's.",
-        callback=checked_scope,
+        "--scope", metavar="SCOPE", help="Whose: account:telegram:42 or room:discord:77; without it all of the owner's."
     ),
 ]
 Words = Annotated[list[str] | None, typer.Argument(help="As in a chat; no quotes are needed.", show_default=False)]
@@ -74,6 +65,9 @@ class Group(TyperGroup):
 def visit(work: Callable[[Services, CommandContext], Awaitable[object]], scope: str | None = None) -> None:
     """Runs `work` for the owner at this terminal, who sees and writes to `scope` alone where one is named, and prints
     its answer as text, anything else as JSON. Works beside a running gateway too; warnings go into the log file."""
+
+    if scope is not None and not _SCOPE.fullmatch(scope):
+        raise typer.BadParameter("write account:platform:id or room:platform:chat", param_hint="--scope")
 
     async def inside() -> None:
         settings = Settings.load()
