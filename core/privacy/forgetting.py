@@ -304,28 +304,22 @@ def _find_unanswered(connection: Connection, found: ErasureList, words: Quoting)
                 found.shown.append(ErasureItem(kind="message", text=inbound.text, at=inbound.sent_at, who=who))
 
 
-def _sessions(connection: Connection, statement: str, found: ErasureList) -> set[int]:
-    return {row[0] for row in connection.execute(statement, found.values)}
-
-
 def _find_repeats(connection: Connection, found: ErasureList, quoting: Quoting) -> None:
     """Adds answers, results of tools and commands that repeat the messages."""
-    near, values, known = _sessions(connection, erasure.SESSIONS_OF, found), found.values, set(found.ids["messages"])
-    for row in connection.execute(erasure.CONVERSATION, values):
-        is_apart = row["kind"] != "chat" or row["blocks"] is not None
-        is_answer = row["session_id"] in near and row["id"] > values["first"]
-        if row["id"] not in known and (is_apart or is_answer) and _is_repeat(row, found, quoting, is_apart=is_apart):
+    known = set(found.ids["messages"])
+    for row in connection.execute(erasure.CONVERSATION, found.values):
+        if row["id"] not in known and _is_repeat(row, found.request, quoting):
             found.ids["repeats"].append(row["id"])
             found.texts.append(row["text"])
 
 
-def _is_repeat(row: Row, found: ErasureList, quoting: Quoting, *, is_apart: bool) -> bool:
+def _is_repeat(row: Row, request: ErasureRequest, quoting: Quoting) -> bool:
     """An answer goes for a longer stretch; a command or a tool's result also for the words and for short copies."""
-    said, request = (row["text"], row["tools"], row["blocks"]), found.request
+    said = (row["text"], row["tools"], row["blocks"])
     is_own = row["role"] == "user" and row["sender_id"] == request.account.user_id
     if row["role"] == "user" and (row["kind"] != "command" or (request.is_limited and not is_own)):
         return False
-    if not is_apart:
+    if row["kind"] == "chat" and row["blocks"] is None:
         return quoting.repeats(*said)
     may_by_words = is_own or not request.is_limited
     return (may_by_words and quoting.has_words(*said)) or quoting.copies(*said)
@@ -339,11 +333,11 @@ def _find_copies(connection: Connection, found: ErasureList, quoting: Quoting) -
         may_by_words = kind == "updates" or not found.request.is_limited
         return (may_by_words and quoting.has_words(*texts)) or quoting.repeats(*texts)
 
-    made_from, opened = {*found.ids["messages"], *found.ids["repeats"]}, _sessions(connection, erasure.OPENED_BY, found)
+    made_from = {*found.ids["messages"], *found.ids["repeats"]}
     for kind, (statement, _) in erasure.COPIES.items():
         for row_id, message_id, at, *columns in connection.execute(statement, found.values):
             texts = [text for text in columns if text]
-            is_made_of_it = message_id in made_from or (kind == "titles" and row_id in opened)
+            is_made_of_it = message_id in made_from
             # Exports are made again rather than looked through.
             has_files = kind == "outbox" and '"files":[{' in texts[0]
             if not (is_made_of_it or has_files or is_meant(*texts)):

@@ -133,10 +133,15 @@ def _made(table: str, texts: str, message_id: str = "message_id", at: str = "cre
     """
 
 
-def _of_sessions(column: str) -> str:
-    return f"SELECT id, NULL, NULL, {column} FROM sessions WHERE {visible()} AND {column} <> ''"
+def _of_sessions(column: str, message_id: str = "NULL") -> str:
+    return f"SELECT id, {message_id}, NULL, {column} FROM sessions WHERE {visible()} AND {column} <> ''"
 
 
+_FIRST = """(
+    SELECT id FROM messages WHERE session_id = sessions.id AND role = 'user' AND kind = 'chat' AND text <> ''
+    ORDER BY id LIMIT 1
+)"""
+"""The message from which the title of a session was made."""
 _IDS = in_list("id", "ids")
 COPIES: Mapping[str, tuple[str, str]] = {
     "facts": (_made("facts", "content"), f"DELETE FROM facts WHERE {_IDS}"),
@@ -151,7 +156,7 @@ COPIES: Mapping[str, tuple[str, str]] = {
         _made("jobs", "text", message_id="NULL"),
         f"UPDATE jobs SET text = '', next_at = NULL, ended_at = COALESCE(ended_at, :now) WHERE {_IDS}",
     ),
-    "titles": (_of_sessions("title"), f"UPDATE sessions SET title = NULL WHERE {_IDS}"),
+    "titles": (_of_sessions("title", _FIRST), f"UPDATE sessions SET title = NULL WHERE {_IDS}"),
     "sources": (_of_sessions("external_id"), f"UPDATE sessions SET external_id = NULL WHERE {_IDS}"),
     "outbox": (
         f"SELECT id, message_id, NULL, payload FROM outbox WHERE payload IS NOT NULL AND lane IN ({LANES})",
@@ -174,7 +179,7 @@ _UNNAMED = tuple(COPIES.keys() - {"facts", "jobs", "sources"})
 """What a person sees as one number."""
 
 CONVERSATION = f"""
-SELECT id, session_id, role, kind, text, blocks, tools, sender_id FROM messages
+SELECT id, role, kind, text, blocks, tools, sender_id FROM messages
 WHERE session_id IN (SELECT sessions.id FROM sessions WHERE {visible()}) AND (
     kind <> 'chat' OR blocks IS NOT NULL
     OR role <> 'user' AND id > :first
@@ -182,12 +187,6 @@ WHERE session_id IN (SELECT sessions.id FROM sessions WHERE {visible()}) AND (
 )
 """
 """Messages that may repeat others: answers after `:first`, results of tools, commands."""
-SESSIONS_OF = f"SELECT DISTINCT session_id FROM messages WHERE {in_list('id', 'messages')}"
-OPENED_BY = f"""
-SELECT session_id FROM messages WHERE session_id IN ({SESSIONS_OF}) AND role = 'user' AND kind = 'chat' AND text <> ''
-GROUP BY session_id HAVING {in_list("MIN(id)", "messages")}
-"""
-"""Sessions whose titles were made from one of these messages, their first."""
 SAID = f"""
 SELECT id, text, role, sender_name, created_at FROM messages
 WHERE {in_list("id", "messages")} AND text <> '' AND (id <= :upto OR created_at < :made_at) ORDER BY id
