@@ -15,7 +15,7 @@ from itertools import islice, takewhile
 
 from core.ports import Reply
 from core.store.mailbox import InboxEntry, OutboxItem
-from core.types import Address, Inbound, Scope
+from core.types import Address, Command, Inbound, Scope
 
 BURST_S = 1.2
 """What comes within this time belongs together."""
@@ -27,8 +27,9 @@ PART_CHARS = 3800
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class PendingEvent:
-    """An inbox entry, the reply to it and the outbox item of its answer. Plain ones (no commands) may be taken together
-    with their neighbours; an overheard one is stored without an answer; one that `is_beside` waits in no queue.
+    """An inbox entry, the reply to it and the outbox item of its answer; `command`: typed, or of the pressed button.
+    Plain ones (no commands) may be taken together with their neighbours; an overheard one is stored without an answer;
+    one that `is_beside` waits in no queue.
     `is_stopped`: its turn is not begun anew. `joined_at`: on the loop's clock. `changes`: edits and deletions that came
     before it was stored."""
 
@@ -36,6 +37,7 @@ class PendingEvent:
     reply: Reply
     scope: Scope
     outbox_item: OutboxItem
+    command: Command | None = None
     is_overheard: bool = False
     is_beside: bool = False
     is_taken: bool = False
@@ -51,7 +53,7 @@ class PendingEvent:
 
     @property
     def is_plain(self) -> bool:
-        return self.inbound.kind == "message" and self.inbound.command is None
+        return self.inbound.kind == "message" and self.command is None
 
     @property
     def is_part(self) -> bool:

@@ -92,13 +92,14 @@ class Router:
             await self._amend(inbound)
             return None
         await self._access.greet(inbound)
+        command = await self._commands.given(inbound, scope)
         now = self._clock.now()
         entry_id = await self._inbox.accept(self._commands.discreet(inbound), now)
         if entry_id is None:
             return None
         self._told_of_outage.clear()
         entry = InboxEntry(id=entry_id, inbound=inbound, received_at=now)
-        self._join(self._pending(entry, reply, scope, self._delivery.draft(inbound), verdict))
+        self._join(self._pending(entry, reply, scope, self._delivery.draft(inbound), verdict, command))
         return entry_id
 
     def _tell_of_outage(self, inbound: Inbound, error: StoreError) -> None:
@@ -186,7 +187,7 @@ class Router:
             return None
         outbox_item = await self._delivery.outbox.find(self._delivery.draft(inbound))
         reply = adapter.reply(inbound.address, outbox_item.reply_to)
-        event = self._pending(entry, reply, scope, outbox_item, verdict)
+        event = self._pending(entry, reply, scope, outbox_item, verdict, await self._commands.given(inbound, scope))
         age = self._clock.now() - entry.received_at
         if inbound.kind == "message" and not event.is_overheard and age > limit_age:
             await self._answer_instead((event,), Answer(text=texts.away(age)))
@@ -215,18 +216,24 @@ class Router:
             event.changes.append(inbound)
 
     def _pending(
-        self, entry: InboxEntry, reply: Reply, scope: Scope, outbox_item: OutboxItem, verdict: Verdict
+        self,
+        entry: InboxEntry,
+        reply: Reply,
+        scope: Scope,
+        outbox_item: OutboxItem,
+        verdict: Verdict,
+        command: Command | None,
     ) -> PendingEvent:
-        command = entry.inbound.command
-        # Presses, and commands that only read, are served at once, beside the running turn.
-        is_beside = entry.inbound.kind == "action" or (command is not None and self._commands.is_reading(command))
+        # What only reads, and a button that has expired, is served at once, beside the running turn.
+        is_press = entry.inbound.kind == "action"
         return PendingEvent(
             entry=entry,
             reply=reply,
             scope=scope,
             outbox_item=outbox_item,
+            command=command,
             is_overheard=verdict == "overheard",
-            is_beside=is_beside,
+            is_beside=is_press if command is None else self._commands.is_reading(command),
         )
 
     def _join(self, event: PendingEvent) -> None:
@@ -238,7 +245,7 @@ class Router:
         answered = None
         try:
             if event.is_beside:
-                await self._serve_beside(event)
+                await self._answer([event])
             else:
                 # Nothing may be awaited before the queue is entered: turns run in the order in which serving began.
                 async with self._queues.enter(event) as batch:
@@ -267,8 +274,12 @@ class Router:
             if not left:
                 return None
             last = left[-1]
-            if last.inbound.command is not None:
-                await self._command(last, last.inbound.command)
+            if last.command is not None:
+                await self._command(last, last.command)
+            elif last.is_beside:
+                await self._inbox.close([last.entry.id])
+                gone = Answer(text=texts.BUTTON_EXPIRED, is_private=True)
+                await self._delivery.tell(last.inbound, last.reply, gone)
             elif last.is_overheard:
                 await self._repeat(left, self._agent.listen)
             else:
@@ -300,25 +311,6 @@ class Router:
         answered = await self._repeat(batch, partial(self._model_answer, batch))
         await self._deliver(batch, None if answered is None else answered.answer)
         return answered
-
-    async def _serve_beside(self, event: PendingEvent) -> None:
-        inbound = event.inbound
-        try:
-            if inbound.kind == "action":
-                command = await self._commands.pressed(inbound, event.scope)
-            else:
-                command = inbound.command
-            if command is None:
-                await self._inbox.close([event.entry.id])
-                await self._delivery.tell(inbound, event.reply, Answer(text=texts.BUTTON_EXPIRED, is_private=True))
-            elif self._commands.is_reading(command):
-                await self._command(event, command)
-            else:
-                self._queues.join(event)
-                async with self._queues.enter(event):
-                    await self._command(event, command)
-        except Exception as error:
-            await self._apologise((event,), error)
 
     async def _command(self, event: PendingEvent, command: Command) -> None:
         """/stop stops before it waits; the answer that it stopped says so itself."""

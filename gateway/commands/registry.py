@@ -251,8 +251,11 @@ class Commands:
         # One of several may have come from elsewhere and not be seen yet: a bare yes does not say which is meant.
         return asked[0] if len(asked) == 1 else UNCLEAR
 
-    async def pressed(self, inbound: Inbound, scope: Scope) -> Command | None:
-        """The command of a pressed button; None when it has expired, or is not for this place or person."""
+    async def given(self, inbound: Inbound, scope: Scope) -> Command | None:
+        """The command of an event: typed, or of a pressed button unless that has expired, or is not for this place or
+        person."""
+        if inbound.kind != "action":
+            return inbound.command
         if (confirmed := await self.confirmed(inbound)) is not None:
             return confirmed
         action = await self.actions.find(inbound.text, self._clock.now())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -161,14 +162,27 @@ async def test_a_command_that_is_too_old_is_kept_as_a_command_without_its_secret
 
 async def test_a_press_that_fails_is_no_chat_message(home: Path) -> None:
     async with open_gateway(home) as harness:
+        await harness.say("hello")
+        said = await texts(harness)
+        shown = (await harness.say("/usage")).answer
+        assert shown is not None
+        pressed: dict[str, Any] = {"text": shown.buttons[0].id, "kind": "action", "command": None}
+        commands = harness.router._commands
+        given, answer = commands.given, commands.answer
 
-        async def broken(inbound: object, scope: object) -> None:
+        async def broken(*_: object) -> Any:
             raise StoreError("The disk is slow.")
 
-        harness.router._commands.pressed = broken  # type: ignore[method-assign]
-        reply = await harness.say("btn-TOKEN-123", kind="action", command=None)
-        assert reply.text.startswith("The disk is slow.")
-        assert await texts(harness) == []
+        commands.given = broken  # type: ignore[assignment,method-assign]
+        with pytest.raises(StoreError):
+            await harness.say(**pressed)
+        assert await harness.services.inbox.waiting() == [], "the platform brings it again"
+        commands.given, commands.answer = given, broken  # type: ignore[assignment,method-assign]
+        assert (await harness.say(**pressed)).text.startswith("The disk is slow.")
+        commands.answer = answer  # type: ignore[method-assign]
+        assert (await harness.say(**pressed)).answer is not None
+        assert await texts(harness) == said
+        assert shown.buttons[0].id not in str(await texts(harness, "command"))
 
 
 async def test_a_question_asked_again_in_a_child_stands_there_once(home: Path) -> None:

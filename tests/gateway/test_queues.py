@@ -46,6 +46,7 @@ def event(number: int, chat: str = "1", *, is_plain: bool = True, is_overheard: 
         reply=NoReply(),
         scope=inbound.scope,
         outbox_item=Delivery.draft(inbound),
+        command=inbound.command,
         is_overheard=is_overheard,
     )
 
