@@ -11,6 +11,7 @@ import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -47,9 +48,8 @@ class Offline:
     async def complete(self, request: Request, on_text: Tell, on_wait: Tell) -> Completion:
         """A tool call for what was said last, or, once its result is there, the answer. Never raises. Nothing is shown
         of it as it grows, since it is there at once."""
-        called = _last_call(request.messages)
-        text = _said(request.messages)
-        return self._answer(request.messages, text, *called) if called is not None else self._step(text, request)
+        results, text = _results(request.messages), _said(request.messages)
+        return self._answer(request.messages, text, results) if results else self._step(text, request)
 
     def _step(self, text: str, request: Request) -> Completion:
         tools = {tool["name"] for tool in request.tools}
@@ -85,7 +85,8 @@ class Offline:
             "I also take “remember that …” and “remind me tomorrow at 9 to …”."
         )
 
-    def _answer(self, messages: Sequence[Json], text: str, name: str, result: str, is_error: bool) -> Completion:
+    def _answer(self, messages: Sequence[Json], text: str, results: Sequence[tuple[str, str, bool]]) -> Completion:
+        name, result, is_error = results[-1]
         if name != "session_search" or is_error:
             return _text((result.strip() or "Done.") if not is_error else f"I could not do that: {result}")
         wanted = _terms(text)
@@ -93,7 +94,7 @@ class Offline:
         passages = [passage for passage in (_seen(messages, text), *found) if passage][:PASSAGES]
         if passages:
             passages.insert(0, FOUND)
-        if known := _known(messages):
+        if known := _known(results):
             passages.insert(0, "\n".join(["This is what I know:\n", *known]))
         if not passages:
             return _text(
@@ -183,26 +184,27 @@ def _seen(messages: Sequence[Json], question: str) -> str:
     return passage
 
 
-def _known(messages: Sequence[Json]) -> list[str]:
-    asked = {block["id"] for block in messages[-2]["content"] if block.get("name") == "facts"}
+def _known(results: Sequence[tuple[str, str, bool]]) -> list[str]:
+    found = [json.loads(result)["facts"] for name, result, is_error in results if name == "facts" and not is_error]
     lines = []
-    for block in messages[-1]["content"]:
-        if block.get("tool_use_id") not in asked or block.get("is_error"):
-            continue
-        for fact in json.loads(block["content"])["facts"]:
-            who = f"{fact['who']}: " if fact.get("who") else ""
-            when = fact["when"] or f"said on {fact['said_on']}"
-            lines.append(f"- {who}{fact['content'].rstrip(' .')} ({when})")
+    for fact in chain(*found):
+        who = f"{fact['who']}: " if fact.get("who") else ""
+        when = fact["when"] or f"said on {fact['said_on']}"
+        lines.append(f"- {who}{fact['content'].rstrip(' .')} ({when})")
     return lines[:PASSAGES]
 
 
-def _last_call(messages: Sequence[Json]) -> tuple[str, str, bool] | None:
-    """Name, result and failure of the tool call that the conversation ends with."""
-    last = messages[-1]["content"][-1] if len(messages) > 1 else {}
-    if last.get("type") != "tool_result":
-        return None
+def _results(messages: Sequence[Json]) -> list[tuple[str, str, bool]]:
+    """Name, result and failure of each tool call that the conversation ends with."""
+    last = messages[-1]["content"]
+    if len(messages) < 2 or last[-1].get("type") != "tool_result":
+        return []
     names = {block["id"]: str(block["name"]) for block in messages[-2]["content"] if block.get("type") == "tool_use"}
-    return names.get(last["tool_use_id"], ""), str(last.get("content", "")), bool(last.get("is_error"))
+    return [
+        (names.get(block["tool_use_id"], ""), str(block.get("content", "")), bool(block.get("is_error")))
+        for block in last
+        if block.get("type") == "tool_result"
+    ]
 
 
 def _call(*named: tuple[str, dict[str, Any]]) -> Completion:

@@ -20,7 +20,6 @@ from core.guard.fence import Scrubber, scrub
 from core.models.wrappers import TOO_LONG, MeteredModel
 from core.ports import Clock, Tell
 from core.store.actions import ButtonAction
-from core.store.mailbox import OutboxItem
 from core.store.sessions import Conversations
 from core.store.usage import ModelCall
 from core.types import Answer, Completion, Json, Message, Payer, Request, Session, ToolContext
@@ -54,23 +53,19 @@ class RunningTurn:
         self.begin_call()
 
     def begin_call(self) -> None:
-        self._scrubber, self._read, self._present = Scrubber(), "", ""
+        self._scrubber, self._read, self.present = Scrubber(), "", ""
 
     def on_text(self, text: str) -> None:
         if not text.startswith(self._read):
             self.begin_call()
-        self._present += self._scrubber.feed(text[len(self._read) :])
+        self.present += self._scrubber.feed(text[len(self._read) :])
         self._read = text
-        self.is_untouched = self.is_untouched and not self._present
-        self.show(self.with_last(self.present))
+        self.is_untouched = self.is_untouched and not self.present
+        self.show(self.with_last(self.present.strip()))
 
     def on_wait(self, sentence: str) -> None:
         self.is_untouched = False
         self.show(self.with_last(f"_{sentence}_"))
-
-    @property
-    def present(self) -> str:
-        return self._present.strip()
 
     def with_last(self, text: str) -> str:
         badge = BADGE if self.session.is_incognito else ""
@@ -123,7 +118,7 @@ class Agent:
             return running
         present = ""
         if before is not None:
-            present, running.texts, running.calls = before.present, before.texts, before.calls
+            present, running.texts, running.calls = before.present.strip(), before.texts, before.calls
         await self._take(running)
         text = "\n\n".join(part for part in (present, STOPPED) if part)
         return await self._finish(running, self._plain(session, text))
@@ -261,47 +256,44 @@ class Agent:
         return completion
 
     async def _finish(self, running: RunningTurn, row: Message) -> RunningTurn:
-        turn, answer = running.turn, Answer(text=running.with_last(row.text))
-        outbox_item = replace(turn.outbox_item, answer=answer, next_at=None)
-        await self._store(running, [row], [entry.id for entry in turn.entries], outbox_item)
-        self._running.pop(turn.outbox_item.key, None)
+        answer = Answer(text=running.with_last(row.text))
+        await self._store(running, [row], answer)
+        self._running.pop(running.turn.outbox_item.key, None)
         running.answer = answer
         return running
 
-    async def _store(
-        self,
-        running: RunningTurn,
-        rows: Sequence[Message],
-        closing: Sequence[int] = (),
-        outbox_item: OutboxItem | None = None,
-    ) -> None:
+    async def _store(self, running: RunningTurn, rows: Sequence[Message], answer: Answer | None = None) -> None:
         """With what the model used. A write goes on when its caller is stopped, so it is logged once."""
         if running.is_interrupted:
             raise StaleReadError("More was said before anything was answered.")
         calls, running.calls = running.calls, []
         try:
-            epoch = running.turn.epoch
-            running.rows += await self._conversations.append(rows, closing, outbox_item, calls=calls, epoch=epoch)
+            if answer is None:
+                running.rows += await self._conversations.append(rows, calls=calls, epoch=running.turn.epoch)
+            else:
+                running.rows += await self._end(running.turn, rows, answer, calls=calls)
         except MnemeError:
             running.calls = calls
             raise
 
     async def _end(
-        self, turn: Turn, rows: Sequence[Message], answer: Answer | None, actions: Sequence[ButtonAction] = ()
-    ) -> None:
+        self,
+        turn: Turn,
+        rows: Sequence[Message],
+        answer: Answer | None,
+        actions: Sequence[ButtonAction] = (),
+        calls: Sequence[ModelCall] = (),
+    ) -> list[Message]:
         """Stores the last rows, closes the entries and fills the outbox item, in one transaction."""
         outbox_item = None if answer is None else replace(turn.outbox_item, answer=answer, next_at=None)
-        closing = [entry.id for entry in turn.entries]
-        await self._conversations.append(rows, closing, outbox_item, actions=actions, epoch=turn.epoch)
+        closing, epoch = [entry.id for entry in turn.entries], turn.epoch
+        return await self._conversations.append(rows, closing, outbox_item, actions=actions, calls=calls, epoch=epoch)
 
     def _row(self, session: Session, completion: Completion) -> Message:
         calls = _tool_calls(completion)
-        return Message(
-            role="assistant",
-            text=scrub(completion.text).strip(),
+        return replace(
+            self._plain(session, scrub(completion.text).strip()),
             blocks=_clean_blocks(completion.blocks) or None,
-            session_id=session.id,
-            created_at=self._clock.now(),
             tool_name=", ".join(dict.fromkeys(str(call["name"]) for call in calls)) or None,
             tools=self._tool_runner.shadow(calls) if calls else None,
             usage=completion.usage,

@@ -112,7 +112,7 @@ class Claude:
             try:
                 return await self._attempt(request, answer, on_text, max(self._first_silence_s, left_s))
             except ModelFailure as failure:
-                breaks += answer.has_begun
+                breaks += bool(answer.blocks)
                 pause_s = _pause_s(tries, failure.retry_after_s)
                 is_late = self._clock.now() + timedelta(seconds=pause_s) > ends_at
                 if not failure.is_retryable or breaks > 1 or tries >= most or is_late:
@@ -135,7 +135,7 @@ class Claude:
             try:
                 return await self._stream(request, answer, on_text, silence_s)
             except ModelFailure as failure:
-                is_of_marks = failure.status in (400, 422) and not answer.has_begun and not self._is_official
+                is_of_marks = failure.status in (400, 422) and not answer.blocks and not self._is_official
                 if not is_of_marks or unmarked(request) == request:
                     raise
         completion = await self._stream(unmarked(request), answer, on_text, silence_s)
@@ -204,13 +204,10 @@ class Claude:
 
 
 def _words(error: anthropic.APIStatusError) -> str:
-    if isinstance(error.api_message, str):
-        return error.api_message
-    body: Any = error.body
-    for name in ("error", "message", "detail"):
-        if isinstance(body, Mapping) and isinstance(body.get(name), str):
-            return str(body[name])
-    return "" if body is None or (isinstance(body, str) and body.lstrip().startswith("<")) else str(body)
+    said: Any = error.body
+    while isinstance(said, Mapping):
+        said = next((said[name] for name in ("error", "message", "detail") if said.get(name)), str(said))
+    return "" if said is None or str(said).lstrip().startswith("<") else str(said)
 
 
 def _pause_s(tries: int, asked_s: float | None) -> float:
@@ -232,24 +229,19 @@ def _asked_pause_s(headers: Mapping[str, str]) -> float | None:
 
 
 class StreamedAnswer:
-    """An answer as its events come, plain JSON as the Messages API documents them."""
+    """An answer as its events come, plain JSON as the Messages API documents them. `blocks`: its content so far."""
 
     def __init__(self) -> None:
         self._message: dict[str, Any] = {}
         self._usage: dict[str, Any] = {}
-        self._blocks: list[dict[str, Any]] = []
+        self.blocks: list[dict[str, Any]] = []
         self._has_stopped = False
-
-    @property
-    def has_begun(self) -> bool:
-        """Whether any of its content has come."""
-        return bool(self._blocks)
 
     def take(self, event: Any) -> str:
         """The text so far, which only grows; empty where the event adds none. Raises ModelError for one that cannot be
         read."""
         try:
-            text = joined(self._blocks) if self._is_text_added(event) else ""
+            text = joined(self.blocks) if self._is_text_added(event) else ""
         except (ValueError, LookupError, AttributeError, TypeError) as error:
             raise ModelFailure("unreadable") from error
         # Where half a character came, its other half is on its way.
@@ -260,12 +252,12 @@ class StreamedAnswer:
         kind = event["type"]
         if kind == "message_start":
             self._message = dict(event["message"])
-            self._blocks = [dict(block) for block in self._message.get("content") or ()]
+            self.blocks = [dict(block) for block in self._message.get("content") or ()]
             self._usage = dict(self._message.get("usage") or {})
         elif kind == "content_block_start":
-            self._blocks.append(dict(event["content_block"]))
+            self.blocks.append(dict(event["content_block"]))
         elif kind == "content_block_delta":
-            block, delta = self._blocks[event["index"]], event["delta"]
+            block, delta = self.blocks[event["index"]], event["delta"]
             field = _GROWING.get(delta["type"])
             if field is not None:
                 block[field] = (block.get(field) or "") + delta[field]
@@ -285,7 +277,7 @@ class StreamedAnswer:
         stop_reason = self._message.get("stop_reason")
         if not stop_reason and not self._has_stopped:
             raise ModelFailure("unreadable")
-        blocks = kept(self._blocks)
+        blocks = kept(self.blocks)
         has_calls = any(block["type"] == "tool_use" for block in blocks)
         return Completion(
             blocks=blocks,
