@@ -49,14 +49,14 @@ def pattern(name: str, end: str = r"(?!\S)") -> re.Pattern[str]:
 
 
 def _spelled_out(text: str) -> str:
-    return re.sub(r"%\((\w+)\)s", lambda found: f"(?:{_embedded(found[1])})", text)
+    """With the words of each named table, and each named pattern without the names of its groups."""
 
+    def embedded(found: re.Match[str]) -> str:
+        if inner := words()["patterns"].get(found[1]):
+            return f"(?:{re.sub('[?]P<[^>]+>', '?:', _spelled_out(inner))})"
+        return f"(?:{'|'.join(sorted(map(re.escape, words()[found[1]]), key=len, reverse=True))})"
 
-def _embedded(name: str) -> str:
-    """The words of a table, or a pattern without the names of its groups."""
-    if (text := words()["patterns"].get(name)) is not None:
-        return re.sub(r"\?P<\w+>", "?:", _spelled_out(text))
-    return "|".join(sorted(map(re.escape, words()[name]), key=len, reverse=True))
+    return re.sub(r"%\((\w+)\)s", embedded, text)
 
 
 class Phrase:
@@ -238,20 +238,14 @@ def read(line: Sequence[str], today: date, is_strict: bool = False) -> tuple[Whe
     """What the first words of `line` say about time and how many those are; None when they do not begin with a time.
     `is_strict` for words behind other text, where "20 minutes" is more likely to be a length than a moment."""
     phrase, when = Phrase(line, is_strict), When()
-    while (more := _more(phrase, when, today)) is not None:
-        when = more
-    return (when, phrase.at) if when.has_day or when.has_clock else None
-
-
-def _more(phrase: Phrase, when: When, today: date) -> When | None:
-    """What is known after one more step; None, and nothing taken, when no step fits."""
-    start = phrase.at
-    for step in _STEPS if not phrase.is_done else ():
-        more = replace(when)
+    steps = iter(_STEPS)
+    while not phrase.is_done and (step := next(steps, None)):
+        start, more = phrase.at, replace(when)
         if step(phrase, more, today) and phrase.at > start:
-            return more
-        phrase.at = start
-    return None
+            when, steps = more, iter(_STEPS)
+        else:
+            phrase.at = start
+    return (when, phrase.at) if when.has_day or when.has_clock else None
 
 
 def _instant(phrase: Phrase, when: When, today: date) -> bool:

@@ -132,11 +132,16 @@ class When:
     def _moment(self, here: datetime) -> datetime:
         if self.moment is not None:
             return _future(self.moment.astimezone(UTC).replace(microsecond=0), here)
-        if self.span is not None:
-            return self._after_span(self.span, here)
         today = here.date()
+        if self.span is not None:
+            day = later(today, self.span.months) + timedelta(days=self.span.days)
+            if self.has_clock:
+                self.is_certain = self.is_certain and not self.span.seconds
+                return _future(wall(day, *self._plain_clock(), here), here)
+            moment = here if day == today else wall(day, here.hour, here.minute, here, here.second)
+            return _future(moment.astimezone(UTC) + timedelta(seconds=self.span.seconds), here)
         clock = self._clock()
-        days = self._days(today) if self.has_day else [today, today + _DAY, today + 2 * _DAY]
+        days = self._days(today)
         if self.part == "night" and self.clocks and clock.hour <= 5:
             days = [day + _DAY for day in days]
         choices = [choice for day in days for choice in self._choices(day, clock, here)]
@@ -158,20 +163,14 @@ class When:
 
     def _days(self, today: date) -> list[date]:
         """The days that are meant, the most likely first; a later one counts when the first is past already."""
+        if not self.has_day:
+            return [today, today + _DAY, today + 2 * _DAY]
         if self.day is not None:
             return [self.day]
         month_days = ",".join(map(str, self.month_days)) or "*"
         evening = datetime.combine(today - _DAY, time(23, 59))
         days = CronSim(f"0 0 {month_days} {self.month or '*'} {_cron_days(self.weekdays)}", evening)
         return [moment.date() for moment in islice(days, 2)]
-
-    def _after_span(self, span: Span, here: datetime) -> datetime:
-        day = later(here.date(), span.months) + timedelta(days=span.days)
-        if self.clocks or self.part:
-            self.is_certain = self.is_certain and not span.seconds
-            return _future(wall(day, *self._plain_clock(), here), here)
-        moment = here if day == here.date() else wall(day, here.hour, here.minute, here, here.second)
-        return _future(moment.astimezone(UTC) + timedelta(seconds=span.seconds), here)
 
     def _repeated(self, here: datetime, zone: str) -> Schedule:
         """A cron line where one can say it, else an interval and the first time."""
@@ -214,13 +213,11 @@ class When:
         if self.nth is not None:
             nth = "L" if self.nth < 0 else f"#{self.nth}"
             return f"* {named_months} {','.join(f'{(day + 1) % 7}{nth}' for day in self.weekdays)}"
-        return f"{self._day_field(here)} {named_months} *"
-
-    def _day_field(self, here: datetime) -> str:
-        """Days of the month; the last one stands for one that not every month has."""
-        days, is_short = self.month_days, self.month is None
-        self.is_certain = self.is_certain and bool(days) and (not is_short or max(days) <= 28)
-        return ",".join("L" if day < 0 or (day == 31 and is_short) else str(day) for day in sorted(days or (here.day,)))
+        # The last day stands for one that not every month has.
+        days, ends = self.month_days, (-1,) if self.month else (-1, 31)
+        self.is_certain = self.is_certain and bool(days) and (bool(self.month) or max(days) <= 28)
+        named_days = ",".join("L" if day in ends else str(day) for day in sorted(days or (here.day,)))
+        return f"{named_days} {named_months} *"
 
 
 def _future(moment: datetime, here: datetime) -> datetime:
@@ -348,14 +345,11 @@ def describe(schedule: Schedule, zone: str, now: datetime, *, is_full: bool = Fa
     every_s = schedule.every_s or 60
     if every_s % 86400 and local.date() == now.astimezone(own).date():
         then = f", next at {local:%H:%M}"
-    weekday = f" on {local:%A}" if every_s % 604800 == 0 else ""
-    clock = "" if every_s % 86400 else f"{weekday} at {local:%H:%M}"
-    return f"{_every(every_s)}{clock}{then} ({own.key})"
+    return f"{_every(every_s, local)}{then} ({own.key})"
 
 
 def exact(schedule: Schedule, zone: str) -> str:
     """The schedule as words that `parse` reads back as the same and calls certain, typed by somebody in `zone`."""
-    own = zone_info(schedule.zone)
     if schedule.cron is not None:
         return schedule.cron
     if schedule.at is not None:
@@ -363,18 +357,16 @@ def exact(schedule: Schedule, zone: str) -> str:
         local = schedule.at.astimezone(info).replace(microsecond=0)
         typed = existing(local.replace(tzinfo=None, second=0, fold=0), info)
         return f"{local:%Y-%m-%d %H:%M}" if typed == schedule.at else local.isoformat()
-    every_s, start = schedule.every_s or 60, (schedule.start_at or datetime(1970, 1, 1, tzinfo=UTC)).astimezone(own)
-    if every_s % 86400:
-        return f"every {every_s // 60} minutes" if every_s % 60 == 0 else f"every {every_s} seconds"
-    days = every_s // 86400
-    count = f"every {days} days" if days % 7 else f"every {days // 7} weeks on {start:%A}"
-    return f"{count} at {start:%H:%M}"
+    start = schedule.start_at or datetime(1970, 1, 1, tzinfo=UTC)
+    return _every(schedule.every_s or 60, start.astimezone(zone_info(schedule.zone)))
 
 
-def _every(seconds: int) -> str:
-    """``every day``, ``every 36 hours``: in the largest unit that divides it."""
+def _every(seconds: int, local: datetime) -> str:
+    """``every 36 hours``: in the largest unit that divides it; of whole days with the weekday and clock time."""
     size, name = next((size, name) for size, name in _UNITS if seconds % size == 0)
-    return f"every {name}" if seconds == size else f"every {seconds // size} {name}s"
+    weekday = f" on {local:%A}" if name == "week" else ""
+    clock = f"{weekday} at {local:%H:%M}" if size >= 86400 else ""
+    return (f"every {name}" if seconds == size else f"every {seconds // size} {name}s") + clock
 
 
 def spell(seconds: float) -> str:
