@@ -142,31 +142,23 @@ class Scheduler:
         standing = await self._jobs.get(job.id)
         if standing is None or standing.paused_at or standing.ended_at:
             return None
+        late_s = (now - due_at).total_seconds()
+        rest_s = late_s % 60 if late_s >= 60 else 0
+        late = f"late by {spell(late_s - rest_s)}" if late_s > self._late_after_s else ""
         if standing.text and standing.is_prompt:
-            reply = self._reply(job.id, self._lateness(due_at, now))
-            entry_id = await sink.admit(_inbound(standing, due_at, now, epoch), reply)
+            entry_id = await sink.admit(_inbound(standing, due_at, now, epoch), self._reply(job.id, late))
         elif standing.text:
-            await self._remind(standing, due_at, now, epoch)
+            key = f"job:{job.id}:{due_at.isoformat()}"
+            answer = Answer(text=f"⏰ {standing.text} ({late})" if late else f"⏰ {standing.text}")
+            item = OutboxItem(key=key, kind="reminder", address=standing.target, answer=answer, next_at=now)
+            await self._outbox.put(item, epoch=epoch)
+            self._on_wake()
         await self._jobs.finish(job.id, now, next_at)
         if entry_id is not None:
             turn = asyncio.create_task(sink.serve(entry_id))
             self._turns.add(turn)
             turn.add_done_callback(self._turns.discard)
         return next_at
-
-    async def _remind(self, job: Job, due_at: datetime, now: datetime, epoch: ErasureEpoch) -> None:
-        key = f"job:{job.id}:{due_at.isoformat()}"
-        late = self._lateness(due_at, now)
-        answer = Answer(text=f"⏰ {job.text} ({late})" if late else f"⏰ {job.text}")
-        item = OutboxItem(key=key, kind="reminder", address=job.target, answer=answer, next_at=now)
-        await self._outbox.put(item, epoch=epoch)
-        self._on_wake()
-
-    def _lateness(self, due_at: datetime, now: datetime) -> str:
-        """``late by 2 hours``, or nothing when it is about in time."""
-        late_s = (now - due_at).total_seconds()
-        rest_s = late_s % 60 if late_s >= 60 else 0
-        return f"late by {spell(late_s - rest_s)}" if late_s > self._late_after_s else ""
 
     def _reply(self, job_id: int, late: str = "") -> Reply:
         """The answer of a cron session goes to the target of its job; a DeliveryError when there is none (any more)."""

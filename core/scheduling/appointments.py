@@ -138,12 +138,9 @@ class Appointments:
         self._on_change()
         return f"{_DONE[action]}: {self.describe(job if action == 'remove' else await self._mine(job.id, scopes))}"
 
-    def when(self, planned: Job | Reading) -> str:
-        return describe(planned.schedule, self._zone, self._clock.now(), is_full=True)
-
-    def schedule_of(self, job: Job) -> str:
-        """What is planned, in words: ``every Monday at 08:30 (Europe/Lisbon)``."""
-        return describe(job.schedule, self._zone, self._clock.now())
+    def when(self, planned: Job | Reading, *, is_full: bool = True) -> str:
+        """In words: ``every Monday at 08:30 (Europe/Lisbon)``; `is_full`: always with the zone and the next date."""
+        return describe(planned.schedule, self._zone, self._clock.now(), is_full=is_full)
 
     def exact(self, reading: Reading) -> str:
         """An unambiguous line of the same meaning: ``2026-11-21 17:00 | call Ana``."""
@@ -153,7 +150,7 @@ class Appointments:
         """A job in one line: ``7: every Monday at 08:30 (Europe/Lisbon): stand-up``."""
         state = " [paused]" if job.paused_at else " [over]" if job.ended_at else ""
         ask = "asks me: " if job.is_prompt else ""
-        return f"{job.id}: {self.schedule_of(job)}{state}: {ask}{shortened(job.text, _SHOWN_CHARS)}"
+        return f"{job.id}: {self.when(job, is_full=False)}{state}: {ask}{shortened(job.text, _SHOWN_CHARS)}"
 
     async def _mine(self, job_id: int, scopes: frozenset[Scope]) -> Job:
         job = await self._jobs.find(job_id, scopes)

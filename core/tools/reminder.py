@@ -54,8 +54,14 @@ def reminder(
     line that allows another reading (`core.agent.offline` passes such lines on) is asked about."""
 
     async def add(asked: _Arguments, context: ToolContext) -> str:
-        reading = await _read(appointments, asked, context)
         address, account = context.session.address, None if context.sender.is_nobody else context.account
+        if address.platform == "cron":
+            raise ToolError("A scheduled session cannot make reminders or schedules. Say in your answer what to set.")
+        if not asked.when.strip():
+            raise ToolError("add needs when, the time of the reminder. Ask the person if you do not know it.")
+        text = asked.text if asked.text.strip() else None
+        when = f"remind me {asked.when}" if text is None else asked.when
+        reading = await appointments.read(when, text, is_prompt=asked.is_prompt and text is not None)
         rows = await conversations.history(context.session, context.scopes)
         has_others = any(_is_foreign(row, context.sender) for row in rows)
         if has_others and (reason := await evidence.unsaid([reading.text], context)):
@@ -64,7 +70,7 @@ def reminder(
             target = QUESTION if asked.is_prompt else REMINDER
             return await review.put_aside(context.scope, target, [line], author, reason)
         origin = _origin(asked, context)
-        if not reading.is_certain and not asked.text.strip():
+        if not reading.is_certain and text is None:
             return await ask(reading, context, origin)
         receipt = await appointments.add(
             reading, address, context.scope, account=account, origin=origin, epoch=context.epoch
@@ -92,16 +98,6 @@ def reminder(
         schema=_Arguments.model_json_schema(),
         run=run,
     )
-
-
-async def _read(appointments: Appointments, asked: _Arguments, context: ToolContext) -> Reading:
-    if context.session.address.platform == "cron":
-        raise ToolError("A scheduled session cannot make reminders or schedules. Say in your answer what to set.")
-    if not asked.when.strip():
-        raise ToolError("add needs when, the time of the reminder. Ask the person if you do not know it.")
-    if asked.text.strip():
-        return await appointments.read(asked.when, asked.text, is_prompt=asked.is_prompt)
-    return await appointments.read(f"remind me {asked.when}")
 
 
 def _is_foreign(row: Message, asker: Sender) -> bool:

@@ -80,7 +80,7 @@ def _cron(words: Words = None, scope: InScope = None, as_json: AsJson = False, y
         return [
             {
                 "job_id": job.id,
-                "when": services.appointments.schedule_of(job),
+                "when": services.appointments.when(job, is_full=False),
                 "text": job.text,
                 "is_prompt": job.is_prompt,
                 "target": job.target.key,

@@ -36,20 +36,17 @@ class ReminderCommands:
         if action == "add":
             return await self._add(rest, context, is_prompt=True)
         if action in ("", "list"):
-            return await self._list(context)
+            lines = []
+            for job in await self._appointments.list(context.scopes):
+                elsewhere = "" if job.target == context.inbound.address else f" (to {job.target.key})"
+                lines.append(f"- {escape(self._appointments.describe(job))}{elsewhere}")
+            return Answer(text="\n".join(lines) or texts.NO_REMINDERS)
         if action not in ACTIONS:
             raise Refused(texts.CRON_USAGE)
         if (number := number_in(rest)) is None:
             raise Refused(f"Say which by its number: `/cron {action} 3`. `/cron` lists them.")
         by = None if context.is_owner else context.account
         return Answer(text=escape(await self._appointments.change(cast(Action, action), number, context.scopes, by)))
-
-    async def _list(self, context: CommandContext) -> Answer:
-        lines = []
-        for job in await self._appointments.list(context.scopes):
-            elsewhere = "" if job.target == context.inbound.address else f" (to {job.target.key})"
-            lines.append(f"- {escape(self._appointments.describe(job))}{elsewhere}")
-        return Answer(text="\n".join(lines) or texts.NO_REMINDERS)
 
     async def _add(self, line: str, context: CommandContext, *, is_prompt: bool = False) -> Answer:
         if not line.strip():
