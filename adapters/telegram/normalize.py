@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import telegram
-from telegram import CallbackQuery, Chat, Message, MessageEntity, Update, User
+from telegram import CallbackQuery, Chat, MaybeInaccessibleMessage, Message, MessageEntity, Update, User
 
 from core.markup.markdown import utf16_length
 from core.types import Address, Attachment, Command, Inbound, Origin, Scope, Sender
@@ -60,7 +60,8 @@ def normalize(update: Update, me: User, now: datetime) -> Inbound | None:
         sender=sender,
         text=_clean(_cut(text, lead, None)) or _clean(text),
         message_id=str(message.message_id),
-        sent_at=_sent_at(message, is_edit),
+        # For an edit the moment of the edit: it distinguishes one edit of a message from the next.
+        sent_at=_shown_at(message) if is_edit else message.date.astimezone(UTC),
         is_direct=is_direct,
         is_addressed=is_direct or (is_to_us and not is_other),
         command=None if is_edit else command,
@@ -72,9 +73,8 @@ def normalize(update: Update, me: User, now: datetime) -> Inbound | None:
     )
 
 
-def _sent_at(message: Message, is_edit: bool) -> datetime:
-    """For an edit the moment of the edit: it distinguishes one edit of a message from the next."""
-    return ((message.edit_date if is_edit else None) or message.date).astimezone(UTC)
+def _shown_at(message: Message) -> datetime:
+    return (message.edit_date or message.date).astimezone(UTC)
 
 
 def moved(update: Update) -> tuple[str, str] | None:
@@ -92,28 +92,24 @@ def _pressed(query: CallbackQuery, now: datetime) -> Inbound | None:
     if message is None or not query.data or message.chat.type == Chat.CHANNEL:
         return None
     sender = _user(query.from_user)
-    shown = message if isinstance(message, Message) and message.is_accessible else None
     return Inbound(
         kind="action",
-        address=_address(shown) if shown else _chat_address(message.chat, None),
+        address=_address(message),
         scope=_scope(message.chat, sender),
         sender=sender,
         text=_clean(query.data),
         message_id=query.id,
-        sent_at=((shown.edit_date or shown.date) if shown else now).astimezone(UTC),
+        sent_at=_shown_at(message) if isinstance(message, Message) and message.is_accessible else now,
         is_direct=message.chat.type == Chat.PRIVATE,
         reply_to=str(message.message_id),
     )
 
 
-def _address(message: Message) -> Address:
+def _address(message: MaybeInaccessibleMessage) -> Address:
     """Replies in any supergroup carry a thread id too; only topics are places of their own. General has none."""
-    is_topic = bool(message.is_topic_message) and message.message_thread_id is not None
-    return _chat_address(message.chat, message.message_thread_id if is_topic else None)
-
-
-def _chat_address(chat: Chat, thread_id: int | None) -> Address:
-    return Address(platform=PLATFORM, chat_id=str(chat.id), thread_id=str(thread_id) if thread_id is not None else None)
+    thread_id = message.message_thread_id if isinstance(message, Message) and message.is_topic_message else None
+    chat_id = str(message.chat.id)
+    return Address(platform=PLATFORM, chat_id=chat_id, thread_id=None if thread_id is None else str(thread_id))
 
 
 def _link_base(chat: Chat, address: Address) -> str | None:
@@ -144,9 +140,7 @@ def _user(user: User) -> Sender:
 
 
 def _origin(message: Message) -> Origin:
-    if message.forward_origin is not None:
-        return "forwarded"
-    return "typed" if message.via_bot is None else "via_bot"
+    return "forwarded" if message.forward_origin else "via_bot" if message.via_bot else "typed"
 
 
 def _answered(message: Message) -> Message | None:

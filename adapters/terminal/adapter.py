@@ -12,6 +12,7 @@ import re
 import sys
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -61,13 +62,20 @@ class Terminal:
         self._stdin = stdin or sys.stdin
         self._stdout = stdout or sys.stdout
         self._sender = Sender(id="local", name=_user_name())
-        self._screen: TerminalPipe | TerminalScreen | None = None
+        self._screen: TerminalPipe | TerminalScreen
 
     async def open(self) -> None:
-        self._opened()
+        if self._stdin.isatty() and self._stdout.isatty():
+            # Only a person needs the libraries behind a prompt, which take 13 MB.
+            from adapters.terminal.screen import TerminalScreen
+
+            history, is_incognito = self._home / HISTORY, partial(self._is_incognito, ADDRESS)
+            self._screen = TerminalScreen(self._stdin, self._stdout, history, self._save, is_incognito)
+        else:
+            self._screen = TerminalPipe(self._stdin, self._stdout, self._save)
 
     async def listen(self, sink: Sink, commands: Sequence[CommandSpec]) -> None:
-        screen = self._opened()
+        screen = self._screen
         screen.welcome(commands)
 
         async def admitted(inbound: Inbound) -> int | None:
@@ -92,21 +100,10 @@ class Terminal:
                 await screen.attend(sink.serve(entry_id), stop)
 
     def reply(self, address: Address, reply_to: str | None = None) -> Reply:
-        return self._opened().reply()
+        return self._screen.reply()
 
     async def close(self) -> None:
         """Nothing is connected."""
-
-    def _opened(self) -> TerminalPipe | TerminalScreen:
-        if self._screen is None and self._stdin.isatty() and self._stdout.isatty():
-            # Only a person needs the libraries behind a prompt, which take 13 MB.
-            from adapters.terminal.screen import TerminalScreen
-
-            self._screen = TerminalScreen(
-                self._stdin, self._stdout, self._home / HISTORY, self._save, lambda: self._is_incognito(ADDRESS)
-            )
-        self._screen = self._screen or TerminalPipe(self._stdin, self._stdout, self._save)
-        return self._screen
 
     def _inbound(self, text: str) -> Inbound:
         match = _COMMAND.match(text)

@@ -338,7 +338,9 @@ def _parser() -> MarkdownIt:
 
 def _address(state: StateInline, silent: bool) -> bool:
     """Takes a bare web address as text, so that the marks in it stay what they are."""
-    url = url_at(state.src, state.pos) if state.src.startswith("://", state.pos) else ""
+    begin = state.pos - (5 if state.src[max(state.pos - 5, 0) : state.pos].lower() == "https" else 4)
+    found = _URL.match(state.src, begin) if begin >= 0 and state.src.startswith("://", state.pos) else None
+    url = _trimmed(found[0]) if found else ""
     rest = url[url.find("://") :]
     if not rest or not (silent or state.pending.lower().endswith(("http", "https"))):
         return False
@@ -392,13 +394,6 @@ def is_cjk(character: str) -> bool:
     """Whether the character is of a script written without spaces or its punctuation."""
     is_wide = character >= "\u1100" and unicodedata.east_asian_width(character) in "WF"
     return is_wide and unicodedata.category(character) not in ("So", "Sk")
-
-
-def url_at(text: str, colon: int) -> str:
-    """The bare web address whose ``://`` is at `colon`; empty when there is none."""
-    begin = colon - (5 if text[max(colon - 5, 0) : colon].lower() == "https" else 4)
-    found = _URL.match(text, begin) if begin >= 0 else None
-    return _trimmed(found[0]) if found else ""
 
 
 def _trimmed(url: str) -> str:

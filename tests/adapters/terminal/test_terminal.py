@@ -145,6 +145,7 @@ async def test_a_very_long_line_is_one_message(home: Path) -> None:
     with os.fdopen(in_read) as stdin, os.fdopen(out_write, "w") as stdout, os.fdopen(out_read):
         terminal = Terminal(home=home, clock=SteadyClock(), stdin=stdin, stdout=stdout)
         sink = Parrot(lambda inbound, reply: _ready(Answer(text="long")))
+        await terminal.open()
         listening = asyncio.create_task(terminal.listen(sink, SPECS))
         await asyncio.to_thread(_write_all, in_write, b"x" * 300_000 + b"\n")
         async with asyncio.timeout(10):
@@ -167,6 +168,7 @@ async def test_a_regular_file_and_dev_null_can_stand_at_both_ends(home: Path, tm
         with name.open() as stdin, (tmp_path / "out").open("w+") as stdout:
             terminal = Terminal(home=home, clock=SteadyClock(), stdin=stdin, stdout=stdout)
             async with asyncio.timeout(10):
+                await terminal.open()
                 await terminal.listen(Parrot(), SPECS)
             assert (tmp_path / "out").read_text() == expected
 
@@ -179,6 +181,7 @@ async def test_it_stops_when_nobody_reads_the_answers(home: Path) -> None:
     with os.fdopen(in_read) as stdin, os.fdopen(out_write, "w") as stdout, os.fdopen(in_write, "w"):
         terminal = Terminal(home=home, clock=SteadyClock(), stdin=stdin, stdout=stdout)
         async with asyncio.timeout(10):
+            await terminal.open()
             await terminal.listen(sink, SPECS)
     assert [inbound.text for inbound in sink.heard] == ["one"]
 
@@ -192,6 +195,7 @@ async def test_listening_can_be_cancelled_while_no_line_comes(home: Path) -> Non
         os.fdopen(out_read),
     ):
         terminal = Terminal(home=home, clock=SteadyClock(), stdin=stdin, stdout=stdout)
+        await terminal.open()
         listening = asyncio.create_task(terminal.listen(Parrot(), SPECS))
         await asyncio.sleep(0)
         listening.cancel()
@@ -223,6 +227,7 @@ async def screen(
         terminal = Terminal(home=home, clock=SteadyClock(), stdin=stdin, stdout=stdout, is_incognito=is_incognito)
         await terminal.open()
         tty = Tty(master)
+        await terminal.open()
         listening = asyncio.create_task(terminal.listen(sink, SPECS))
         try:
             async with asyncio.timeout(3):
