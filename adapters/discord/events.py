@@ -49,7 +49,6 @@ CAUGHT_UP_CHANNELS = 100
 CAUGHT_UP_TRIES = 6
 CAUGHT_UP_AT_ONCE = 10
 """Discord takes fifty calls a second, and answers go on meanwhile."""
-CHANNELS_KNOWN_FOR = timedelta(days=30)
 _STRANGE = (MnemeError, RuntimeError, *UNREACHABLE, *UNREADABLE)
 """What an event raises that is not as documented, or that meets a mistake of ours."""
 
@@ -146,11 +145,9 @@ class DiscordEvents:
             aside = await self._insist(lambda: self._inbox.set_aside_ids(PLATFORM))
             self._is_full = False
             oldest = discord.utils.time_snowflake(self._clock.now() - CAUGHT_UP_FOR)
-            known_since = discord.utils.time_snowflake(self._clock.now() - CHANNELS_KNOWN_FOR)
             seen = [(int(last_id), int(place.thread_id or place.chat_id)) for place, last_id in last_seen.items()]
             for last_id, channel_id in sorted(seen, reverse=True)[:CAUGHT_UP_CHANNELS]:
-                if last_id > known_since:
-                    self.start(self._catch_up_in(channel_id, max(last_id, oldest), aside))
+                self.start(self._catch_up_in(channel_id, max(last_id, oldest), aside))
             await asyncio.sleep(0)  # until each of these has the lock of its channel
 
     async def _catch_up_in(self, channel_id: int, last_id: int, aside: Collection[int]) -> None:

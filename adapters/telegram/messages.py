@@ -24,26 +24,8 @@ from urllib.request import getproxies, proxy_bypass
 import aiohttp
 import httpx
 import structlog
-from telegram import (
-    Bot,
-    InlineKeyboardButton,
-    InlineKeyboardMarkup,
-    InputFile,
-    LinkPreviewOptions,
-    MessageEntity,
-    ReplyParameters,
-)
-from telegram.constants import ChatAction
-from telegram.error import (
-    BadRequest,
-    ChatMigrated,
-    Conflict,
-    EndPointNotFound,
-    Forbidden,
-    InvalidToken,
-    NetworkError,
-    TelegramError,
-)
+import telegram
+from telegram.error import BadRequest, ChatMigrated, Conflict, Forbidden, InvalidToken, NetworkError, TelegramError
 from telegram.request import BaseRequest, RequestData
 
 from core.errors import DeliveryError
@@ -88,7 +70,7 @@ BUTTONS_A_ROW = 3
 MOST_ENTITIES = 100
 """Of one message; Telegram leaves out what is more."""
 _UNKNOWN = frozenset({"heading", "list_marker"})
-_NO_PREVIEW = LinkPreviewOptions(is_disabled=True)
+_NO_PREVIEW = telegram.LinkPreviewOptions(is_disabled=True)
 
 _log = structlog.get_logger(__name__)
 
@@ -228,7 +210,7 @@ def _network_clause(error: Exception, url: str) -> str:
 
 def clause(error: TelegramError) -> str:
     """What is wrong with the connection, for a person."""
-    if isinstance(error, InvalidToken | EndPointNotFound):
+    if isinstance(error, InvalidToken | telegram.error.EndPointNotFound):
         return "the token is refused (401)"
     if isinstance(error, Conflict):
         return "a webhook takes the updates (409)" if "webhook" in error.message.lower() else CONFLICT
@@ -263,7 +245,7 @@ class TelegramMessages:
     limit_chars = LIMIT_UTF16
     is_idempotent = False
 
-    def __init__(self, bot: Bot, address: Address, reply_to: str | None) -> None:
+    def __init__(self, bot: telegram.Bot, address: Address, reply_to: str | None) -> None:
         self._bot = bot
         self._chat_id = int(address.chat_id)
         self._thread_id = int(address.thread_id) if address.thread_id else None
@@ -284,7 +266,11 @@ class TelegramMessages:
     async def typing(self) -> None:
         """Failure is ignored: the message itself will show it."""
         try:
-            await self._call(self._bot.send_chat_action, action=ChatAction.TYPING, message_thread_id=self._thread_id)
+            await self._call(
+                self._bot.send_chat_action,
+                action="typing",
+                message_thread_id=self._thread_id,
+            )
         except DeliveryError as error:
             _log.debug("telegram.typing_failed", error=str(error))
 
@@ -330,13 +316,13 @@ class TelegramMessages:
         message_id, files = "", answer.files if answer else ()
         while self._files_sent < len(files):
             file = files[self._files_sent]
-            document = InputFile(file.content, filename=file.name)
+            document = telegram.InputFile(file.content, filename=file.name)
             message_id = str((await self._call(self._bot.send_document, document=document, **self._place())).message_id)
             self._files_sent += 1
         return message_id
 
     def _place(self) -> dict[str, Any]:
-        reply = ReplyParameters(self._reply_to, allow_sending_without_reply=True) if self._reply_to else None
+        reply = telegram.ReplyParameters(self._reply_to, allow_sending_without_reply=True) if self._reply_to else None
         return {"message_thread_id": self._thread_id, "reply_parameters": reply}
 
     async def _call(self, method: Callable[..., Awaitable[Any]], **arguments: Any) -> Any:
@@ -370,22 +356,22 @@ def _shown(part: StyledText, answer: Answer | None) -> dict[str, Any]:
     }
 
 
-def _entities(part: StyledText) -> list[MessageEntity]:
+def _entities(part: StyledText) -> list[telegram.MessageEntity]:
     entities = [
-        MessageEntity(entity.kind, entity.offset, entity.length, url=entity.url, language=entity.language)
+        telegram.MessageEntity(entity.kind, entity.offset, entity.length, url=entity.url, language=entity.language)
         for entity in part.entities
         if entity.kind not in _UNKNOWN
     ]
-    return list(MessageEntity.adjust_message_entities_to_utf_16(part.text, entities))
+    return list(telegram.MessageEntity.adjust_message_entities_to_utf_16(part.text, entities))
 
 
-def _keyboard(answer: Answer | None) -> InlineKeyboardMarkup | None:
+def _keyboard(answer: Answer | None) -> telegram.InlineKeyboardMarkup | None:
     """Buttons in the order given; short ones share a row."""
-    rows: list[list[InlineKeyboardButton]] = []
+    rows: list[list[telegram.InlineKeyboardButton]] = []
     for button in answer.buttons if answer else ():
         last = rows[-1] if rows else []
         is_short = all(len(label) <= SHORT_LABEL_CHARS for label in (button.label, *(other.text for other in last)))
         if not (is_short and 0 < len(last) < BUTTONS_A_ROW):
             rows.append(last := [])
-        last.append(InlineKeyboardButton(button.label, callback_data=button.id))
-    return InlineKeyboardMarkup(rows) if rows else None
+        last.append(telegram.InlineKeyboardButton(button.label, callback_data=button.id))
+    return telegram.InlineKeyboardMarkup(rows) if rows else None
