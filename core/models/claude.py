@@ -45,13 +45,12 @@ _TOO_LONG = re.compile(
 _RETRYABLE = (408, 409, 429)
 _FAILURES: Mapping[str, Any] = tomllib.loads(Path(__file__).with_name("failures.toml").read_text("utf-8"))
 _BROKEN: Sequence[tuple[str, tuple[type[Exception], ...]]] = (
-    ("unreached", (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.UnsupportedProtocol)),
+    ("unreached", (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError, httpx2.UnsupportedProtocol)),
     ("late", (httpx2.TimeoutException,)),
-    ("lost", (httpx2.HTTPError, anthropic.APIConnectionError)),
-    ("foreign", (anthropic.AnthropicError,)),
+    ("foreign", (anthropic.APIResponseValidationError,)),
     ("unreadable", (ValueError,)),
 )
-"""What a call may break with, by what it means; the first that fits."""
+"""What a call may break with, by what it means; the first that fits. With all else the connection is lost."""
 _GROWING = {
     "text_delta": "text",
     "thinking_delta": "thinking",
@@ -155,7 +154,7 @@ class Claude:
             raise self._refused(error, request.model) from error
         except (anthropic.AnthropicError, httpx2.HTTPError, ValueError) as error:
             cause = error.__cause__ or error if isinstance(error, anthropic.APIConnectionError) else error
-            raise ModelFailure(next(kind for kind, errors in _BROKEN if isinstance(cause, errors))) from error
+            raise ModelFailure(next((kind for kind, errors in _BROKEN if isinstance(cause, errors)), "lost")) from error
 
     async def _opened(self, request: Request, silence_s: float) -> anthropic.AsyncStream[Any]:
         """The events as plain JSON: to the SDK's own method a long conversation costs four times as much."""

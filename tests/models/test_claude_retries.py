@@ -187,6 +187,22 @@ async def test_nobody_at_the_address() -> None:
     assert caller.waits == ["The model's server cannot be reached; trying again in 2 s (2 of 2)."]
 
 
+async def test_a_server_that_speaks_no_http_or_hangs_up() -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(answers.pop())
+        writer.close()
+
+    answers = [b"", b"220 mail at your service\r\n\r\n"]
+    async with await asyncio.start_server(serve, "127.0.0.1") as server:
+        caller = Caller(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", tries=2)
+        error = await caller.fail()
+        await caller.claude.close()
+    assert not answers
+    assert error.is_retryable
+    assert caller.waits == ["The connection to the model was lost; trying again in 2 s (2 of 2)."]
+
+
 @pytest.mark.parametrize("after_events", [0, 6])
 async def test_a_server_that_falls_silent(after_events: int) -> None:
     reply = ModelReply.say(SENTENCE, hold=asyncio.Event(), after_events=after_events)
