@@ -339,6 +339,7 @@ async def test_what_cannot_be_handled_three_times_is_set_aside(
 ) -> None:
     failing = house.desk = Failing(house.inbox, house.clock)
     failing.error = error
+    house.pause_s = 0.3  # longer than an answer takes
     api.user_says(42, "bad")
     api.user_says(42, "good")
     async with house.running():
