@@ -59,16 +59,14 @@ class Source:
     @classmethod
     @contextlib.contextmanager
     def open(cls, path: Path, choices: Choices, title: str | None = None) -> Iterator[Source]:
-        """Recognises what is at `path`, shown to people as `title`; raises HistoryError when it cannot be imported."""
+        """Recognises what is at `path`, shown to people as `title`. Raises HistoryError when it cannot be imported,
+        OSError."""
         title = title or str(path)
-        with contextlib.ExitStack() as stack:
-            with _readable(title):
-                if path.is_file() and _head(path)[: len(_ZIPS[0])] in _ZIPS:
-                    folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="mneme-import-")))
-                    _unpack(path, folder, title)
-                    path = folder
-                source = cls(path, title, choices)
-            yield source
+        with tempfile.TemporaryDirectory(prefix="mneme-import-") as folder:
+            if path.is_file() and _head(path)[: len(_ZIPS[0])] in _ZIPS:
+                _unpack(path, Path(folder), title)
+                path = Path(folder)
+            yield cls(path, title, choices)
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -82,10 +80,12 @@ class Source:
     def records(self) -> Iterator[TransferRecord | Skipped]:
         """Everything, file by file. Raises HistoryError at the place where a file is broken."""
         for kind, path in self._parts:
-            title = self._shown(path)
-            with _readable(title), path.open("rb") as stream:
-                _, read = FORMATS[kind]
-                yield from read(stream, title, self._choices)
+            (_, read), title = FORMATS[kind], self._shown(path)
+            try:
+                with path.open("rb") as stream:
+                    yield from read(stream, title, self._choices)
+            except OSError as error:
+                raise HistoryError(f"{title} cannot be read: {error.strerror or error}.") from error
 
     def notes(self) -> dict[str, list[str]]:
         """The notes beside it, by target ("memory", "user"); they are no records."""
@@ -111,17 +111,6 @@ class Source:
         if not parts:
             raise next(iter(troubles), HistoryError(f"{self._title} is nothing that can be imported. {_TAKEN}"))
         return parts
-
-
-@contextlib.contextmanager
-def _readable(title: str) -> Iterator[None]:
-    """Turns what is wrong with a file into a HistoryError that names it."""
-    try:
-        yield
-    except FileNotFoundError as error:
-        raise HistoryError(f"{title} cannot be read: there is no such file.") from error
-    except OSError as error:
-        raise HistoryError(f"{title} cannot be read: {error.strerror or error}.") from error
 
 
 def _head(path: Path) -> bytes:

@@ -113,7 +113,9 @@ def test_import_counts_refuses_by_number_and_export_gives_it_back(home: Path, tm
     other = tmp_path / "other"
     assert "Took in 3 messages" in good(other, "import", "-", stdin=out)
     assert mneme(home, "import", "-", stdin="nonsense").returncode == 1
-    assert mneme(home, "import", str(tmp_path / "missing")).returncode == 1
+    missing = mneme(home, "import", str(tmp_path / "missing"))
+    assert (missing.returncode, missing.stdout) == (1, "")
+    assert missing.stderr == f"{tmp_path / 'missing'} cannot be used: No such file or directory.\n"
 
 
 @pytest.mark.slow
