@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shutil
 import tempfile
 import zipfile
 import zlib
@@ -58,14 +59,19 @@ class Source:
 
     @classmethod
     @contextlib.contextmanager
-    def open(cls, path: Path, choices: Choices, title: str | None = None) -> Iterator[Source]:
-        """Recognises what is at `path`, shown to people as `title`. Raises HistoryError when it cannot be imported,
-        OSError."""
-        title = title or str(path)
+    def open(cls, given: Path | BinaryIO, choices: Choices) -> Iterator[Source]:
+        """Recognises what is at a path, or what a stream gives, which is written down first because it is read more
+        than once. Raises HistoryError when it cannot be imported, OSError."""
         with tempfile.TemporaryDirectory(prefix="mneme-import-") as folder:
+            if isinstance(given, Path):
+                path, title = given, str(given)
+            else:
+                path, title = Path(folder, "stdin"), "What came on stdin"
+                with path.open("wb") as copy:
+                    shutil.copyfileobj(given, copy)
             if path.is_file() and _head(path)[: len(_ZIPS[0])] in _ZIPS:
-                _unpack(path, Path(folder), title)
-                path = Path(folder)
+                _unpack(path, Path(folder, "unpacked"), title)
+                path = Path(folder, "unpacked")
             yield cls(path, title, choices)
 
     @property
@@ -121,6 +127,7 @@ def _head(path: Path) -> bytes:
 def _unpack(path: Path, folder: Path, title: str) -> None:
     """Unpacks texts and databases; pictures, sound and video stay where they are."""
     name = title
+    folder.mkdir()
     try:
         with zipfile.ZipFile(path) as archive:
             for member in archive.infolist():

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
-import tempfile
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -185,7 +183,7 @@ def import_file(
             assistants=frozenset(assistant or ()),
             own=frozenset(me or ()),
         )
-        with _at(file) as (path, title), Source.open(path, choices, title) as source:
+        with Source.open(sys.stdin.buffer if file == STDIN else Path(file), choices) as source:
             with Console(stderr=True).status("reading") as status:
                 report = await services.archive.import_records(
                     source.records(), lambda done: status.update(f"reading, {done:,} entries")
@@ -244,19 +242,6 @@ async def _take_notes(services: Services, scope: Scope, found: dict[str, list[st
     waiting = len(await services.notebook.review.waiting(scopes)) - before
     if waiting and not is_quiet:
         typer.echo(f"{texts.counted(waiting, 'note')} wait for your yes: `mneme memory pending` lists them.")
-
-
-@contextmanager
-def _at(file: str) -> Iterator[tuple[Path, str]]:
-    """The file's path and title; standard input is written down first, because it is read more than once."""
-    if file != STDIN:
-        yield Path(file), file
-        return
-    with tempfile.TemporaryDirectory(prefix="mneme-import-") as folder:
-        path = Path(folder) / "stdin"
-        with path.open("wb") as copy:
-            shutil.copyfileobj(sys.stdin.buffer, copy)
-        yield path, "What came on stdin"
 
 
 def _object(session: Session) -> dict[str, object]:
