@@ -1,33 +1,29 @@
 """Serves the store of `speed.py` over standard input and output, for `proxy.py` in another interpreter.
 
 A line is a JSON list, the name of a method and its arguments; the answer is a JSON list of the one result. Ends with
-the input.
+the input. The loop runs from the first line to the last, as that of a gateway does; between two lines nothing is on it.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
-from pathlib import Path
 
-from tests.bench.speed import Mneme
+from tests.bench.speed import Store
 
-METHODS = ("fill", "filled", "begin", "append", "search", "discover", "scroll", "browse", "size", "close")
+METHODS = ("open", "fill", "filled", "begin", "append", "search", "discover", "scroll", "browse", "size", "close")
 
 
-def main() -> None:
+async def serve() -> None:
     """Answers line after line."""
-    store = Mneme()
+    store = Store()
     for line in sys.stdin.buffer:
         method, *arguments = json.loads(line)
-        result = None
-        if method == "open":
-            store.open(Path(arguments[0]))
-        elif method in METHODS:
-            result = getattr(store, method)(*arguments)
+        result = await getattr(store, method)(*arguments) if method in METHODS else None
         sys.stdout.buffer.write(json.dumps([result]).encode() + b"\n")
         sys.stdout.buffer.flush()
 
 
 if __name__ == "__main__":
-    main()
+    asyncio.run(serve())
