@@ -81,9 +81,8 @@ _SESSION_OF_MESSAGE = f"""
     SELECT {_SESSION} FROM messages CROSS JOIN sessions ON sessions.id = messages.session_id {_PLACES}
     WHERE messages.id = :id AND messages.kind = 'chat' AND {visible("sessions.scope_id")}
 """
-_BEGINNING = f"""
-    SELECT substr(messages.text, 1, {PREVIEW_CHARS}) FROM messages
-    WHERE messages.session_id = sessions.id AND {SHOWN} ORDER BY messages.id LIMIT 1
+_FIRST = f"""
+    SELECT messages.id FROM messages WHERE messages.session_id = sessions.id AND {SHOWN} ORDER BY messages.id LIMIT 1
 """
 
 
@@ -181,7 +180,12 @@ class Passages:
         if query.before is not None:
             within += " AND messages.created_at < :before"
         values = {**wanted, "scopes": self._scopes, "hidden": json.dumps(spans), "limit": page.stop + 1}
-        rows = self._connection.execute(_browsing(within, narrowed, narrowed_later), values).fetchall()
+        statement = _browsing(within, narrowed, narrowed_later)
+        rows: list[Sequence[Any]] = []
+        for scope in query.scopes:
+            rows += self._connection.execute(statement, {**values, "scope": scope}).fetchall()
+        if len(query.scopes) > 1:
+            rows.sort(key=_recency, reverse=True)
         found = [FoundSession(session=_session_of(row), preview=_line(row[-1])) for row in rows[page]]
         return found, len(rows) > page.stop
 
@@ -195,31 +199,28 @@ class Passages:
 
 @lru_cache(maxsize=64)
 def _browsing(within: str, narrowed: str, narrowed_later: str) -> str:
-    """A session is listed when something of the time asked for and outside the model's window (`within`) may be shown,
-    and no later session of its lineage is listed in its stead."""
-    platforms = "JOIN addresses ON addresses.id = sessions.address_id" if "addresses." in narrowed else ""
+    """The sessions of one `:scope`, in which an index has their order. One is listed when something of the time asked
+    for and outside the model's window (`within`) may be shown, and no later session of its lineage is listed in its
+    stead."""
     shown = f"SELECT 1 FROM messages WHERE {SHOWN}{within} AND messages.session_id ="
-    # The scopes of the listed sessions stand for the table of all, so that their names are read once.
     return f"""
-        SELECT {_SESSION}, ({_BEGINNING}) FROM (
-            SELECT latest.id AS session_id, own.key AS key
-            FROM scopes AS own CROSS JOIN sessions AS latest ON latest.id IN (
-                SELECT sessions.id FROM sessions {platforms}
-                WHERE sessions.scope_id = own.id AND EXISTS ({shown} sessions.id) {narrowed}
-                AND (sessions.root_id IS NULL AND NOT EXISTS ({_CHILD}) OR NOT EXISTS (
-                    SELECT 1 FROM sessions AS later CROSS JOIN addresses AS place ON place.id = later.address_id
-                    WHERE COALESCE(later.root_id, later.id) = COALESCE(sessions.root_id, sessions.id)
-                        AND (later.last_at, later.id) > (sessions.last_at, sessions.id)
-                        AND {visible("later.scope_id")} {narrowed_later} AND EXISTS ({shown} later.id)
-                ))
-                ORDER BY sessions.last_at DESC LIMIT :limit
-            )
-            WHERE {visible("own.id")} ORDER BY latest.last_at DESC, latest.id DESC LIMIT :limit
-        ) AS scopes
-        CROSS JOIN sessions ON sessions.id = scopes.session_id
+        SELECT {_SESSION}, substr(messages.text, 1, {PREVIEW_CHARS})
+        FROM scopes CROSS JOIN sessions ON sessions.scope_id = scopes.id
         CROSS JOIN addresses ON addresses.id = sessions.address_id
-        ORDER BY sessions.last_at DESC, sessions.id DESC
+        CROSS JOIN messages ON messages.id = ({_FIRST})
+        WHERE scopes.key = :scope {narrowed} {f"AND EXISTS ({shown} sessions.id)" if within else ""}
+            AND (sessions.root_id IS NULL AND NOT EXISTS ({_CHILD}) OR NOT EXISTS (
+                SELECT 1 FROM sessions AS later CROSS JOIN addresses AS place ON place.id = later.address_id
+                WHERE COALESCE(later.root_id, later.id) = COALESCE(sessions.root_id, sessions.id)
+                    AND (later.last_at, later.id) > (sessions.last_at, sessions.id)
+                    AND {visible("later.scope_id")} {narrowed_later} AND EXISTS ({shown} later.id)
+            ))
+        ORDER BY sessions.last_at DESC, sessions.id DESC LIMIT :limit
     """
+
+
+def _recency(row: Sequence[Any]) -> tuple[float, int]:
+    return row[7], row[0]
 
 
 def link(base: str | None, platform_id: str | None) -> str | None:
