@@ -95,12 +95,14 @@ ORDER BY CASE sessions.end_reason WHEN 'import' THEN messages.created_at END, me
 INSERT_MESSAGE = """
 INSERT INTO messages (session_id, address_id, role, kind, text, blocks, sent, tools, tool_name, external_id,
     sender_id, sender_name, sender_is_nobody, origin, created_at, usage)
-VALUES (:session_id, :address_id, :role, :kind, :text, :blocks, :sent, :tools, :tool_name, :external_id,
-    :sender_id, :sender_name, :sender_is_nobody, :origin, :created_at, :usage)
+SELECT id, address_id, :role, :kind, :text, :blocks, :sent, :tools, :tool_name, :external_id,
+    :sender_id, :sender_name, :sender_is_nobody, :origin, :created_at, :usage
+FROM sessions WHERE id = :session_id
 ON CONFLICT (address_id, external_id) WHERE external_id IS NOT NULL DO NOTHING
 """
 _KNOWN = f"""
-SELECT {MESSAGE_COLUMNS}, messages.sent FROM messages WHERE address_id = :address_id AND external_id = :external_id
+SELECT {MESSAGE_COLUMNS}, messages.sent FROM sessions JOIN messages ON messages.address_id = sessions.address_id
+WHERE sessions.id = :session_id AND messages.external_id = :external_id
 """
 _THERE = """
 FROM addresses JOIN messages ON messages.address_id = addresses.id JOIN sessions ON sessions.id = messages.session_id
@@ -523,15 +525,9 @@ def _end_open(connection: Connection, address: Address, reason: EndReason, at: d
 def append(connection: Connection, message: Message) -> Message:
     """Inserts a message, or finds the one known by its external id; returns it as it is read back. `blocks`
     are stored only where they differ from the plain message. Raises StoreError for an unknown session."""
-    session = connection.execute(
-        "SELECT address_id FROM sessions WHERE id = :id", {"id": message.session_id}
-    ).fetchone()
-    if session is None:
-        raise StoreError(f"There is no session {message.session_id}.")
     text, blocks, sender = rows.clean(message.text), message.blocks, message.sender
     values = {
         **rows.values_of(message),
-        "address_id": session["address_id"],
         "blocks": None if blocks is None else rows.dump_blocks(blocks, text),
         "sent": None if message.sent is None else rows.dump(message.sent),
         "sender_id": sender and sender.id,
@@ -543,7 +539,10 @@ def append(connection: Connection, message: Message) -> Message:
     # RETURNING would make a table for its one row, a fifth of the work.
     inserted = connection.execute(INSERT_MESSAGE, values)
     if not inserted.rowcount:
-        return message_of(connection.execute(_KNOWN, values).fetchone())
+        known = connection.execute(_KNOWN, values).fetchone()
+        if known is None:
+            raise StoreError(f"There is no session {message.session_id}.")
+        return message_of(known)
     counted = {"id": message.session_id, "messages": message.kind == "chat", "at": message.created_at}
     connection.execute(COUNT_MESSAGE, counted)
     values["id"] = inserted.lastrowid

@@ -57,7 +57,7 @@ class Database:
         self, path: Path, writer: aiosqlite.Connection, readers: list[aiosqlite.Connection], near: sqlite3.Connection
     ) -> None:
         self.path = path
-        self._log_path = path.with_name(f"{path.name}-wal")
+        self._log_path = f"{path}-wal"
         self._log_kept_bytes = 0  # what a reader kept from being emptied
         self._writer = writer
         self._near = near
@@ -80,8 +80,7 @@ class Database:
                     f"{path} cannot be opened for writing: {error.strerror}. Check its folder's rights."
                 ) from error
             writer = await _connect(stack, path, is_reader=False)
-            with _translated(path):
-                await _run(writer, lambda connection: _migrate(connection, path))
+            await _run(writer, path, lambda connection: _migrate(connection, path))
             connections = [await _connect(stack, path, is_reader=True) for _ in range(READERS)]
             with _translated(path):
                 near = stack.enter_context(contextlib.closing(_opened(path)))
@@ -106,8 +105,7 @@ class Database:
                     self._log_kept_bytes = 0 if _empty_log(connection, LOG_PATIENCE_MS) else log_bytes
             return result
 
-        with _translated(self.path):
-            return await _run(self._writer, written)
+        return await _run(self._writer, self.path, written)
 
     async def has_room(self, wait_s: float) -> bool:
         """For who writes much, between two transactions: waits while another program's reader keeps the log from being
@@ -122,15 +120,15 @@ class Database:
         return True
 
     def _log_bytes(self) -> int:
-        with contextlib.suppress(OSError):
-            return self._log_path.stat().st_size
-        return 0
+        try:
+            return os.stat(self._log_path).st_size
+        except OSError:
+            return 0
 
     async def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
         reader = await self._readers.get()
         try:
-            with _translated(self.path):
-                return await _run(reader, lambda connection: _transact(connection, "BEGIN", work))
+            return await _run(reader, self.path, lambda connection: _transact(connection, "BEGIN", work))
         finally:
             self._readers.put_nowait(reader)
 
@@ -160,14 +158,12 @@ class Database:
     async def checkpoint(self, patience_ms: int = BUSY_TIMEOUT_MS) -> bool:
         """Writes the log back into the file and truncates it, while nobody can write; False when a reader held a part
         of it for longer than `patience_ms`."""
-
-        with _translated(self.path):
-            return await _run(self._writer, lambda connection: _empty_log(connection, patience_ms))
+        return await _run(self._writer, self.path, lambda connection: _empty_log(connection, patience_ms))
 
     async def data_version(self) -> int:
         """A number that changes when another process has written."""
-        with _translated(self.path):
-            return await _run(self._writer, lambda connection: connection.execute("PRAGMA data_version").fetchone()[0])
+        read = "PRAGMA data_version"
+        return await _run(self._writer, self.path, lambda connection: connection.execute(read).fetchone()[0])
 
 
 class _Connection(sqlite3.Connection):
@@ -184,7 +180,7 @@ async def _connect(stack: contextlib.AsyncExitStack, path: Path, *, is_reader: b
     opening = aiosqlite.Connection(lambda: _opened(path), iter_chunk_size=64)
     with _translated(path):
         connection = await stack.enter_async_context(opening)
-        await _run(connection, lambda opened: _configure(opened, is_reader))
+    await _run(connection, path, lambda opened: _configure(opened, is_reader))
     return connection
 
 
@@ -215,9 +211,12 @@ def _configure(connection: sqlite3.Connection, is_reader: bool) -> None:
     connection.execute("PRAGMA secure_delete = ON")
 
 
-async def _run(connection: aiosqlite.Connection, work: Callable[[sqlite3.Connection], T]) -> T:
+async def _run(connection: aiosqlite.Connection, path: Path, work: Callable[[sqlite3.Connection], T]) -> T:
     """Runs `work` in the thread of the connection, for which aiosqlite has no public method."""
-    result: T = await connection._execute(work, connection._conn)  # type: ignore[no-untyped-call]
+    try:
+        result: T = await connection._execute(work, connection._conn)  # type: ignore[no-untyped-call]
+    except sqlite3.DatabaseError as error:
+        raise StoreError(_sentence(path, error)) from error
     return result
 
 
