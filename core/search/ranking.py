@@ -8,10 +8,12 @@ on LoCoMo (hit@1 / message recall@10, of 78.2 / 80.3) without it.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from itertools import chain, groupby, pairwise
-from statistics import fmean
-from typing import NamedTuple, TypeVar
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from itertools import chain, groupby
+from typing import NamedTuple, TypeAlias, TypeVar
+
+import numpy as np
+import numpy.typing as npt
 
 from core.store.query import DAY_IN_CHUNK, CandidateMessage, MessageMatch, SearchQuery
 from core.store.sqlite.text_index import LINEAGES_READ, RANKED_CHUNKS, TextIndex
@@ -29,6 +31,9 @@ two would count for three. +0.5 / +0 at hit@1 / hit@5 of tests/corpus; other way
 FARTHEST = 100
 """Pages beyond so many lineages are not asked for."""
 
+Array: TypeAlias = npt.NDArray[np.float64]
+Places: TypeAlias = npt.NDArray[np.int64]
+Flags: TypeAlias = npt.NDArray[np.bool_]
 Correction = dict[str, tuple[tuple[str, ...], float]]
 """What is taken for a word: each with its terms and how much it counts, the best first."""
 
@@ -221,21 +226,6 @@ SESSION_SHARE = 0.4
 BEST = 12
 
 
-class _Asked(NamedTuple):
-    """The weight of each term, what each word counts for, pairs of neighbours, and the speakers' names asked for."""
-
-    idf: dict[str, float]
-    worth: dict[str, tuple[tuple[str, float], ...]]
-    pairs: dict[tuple[str, str], tuple[int, float]]
-    """In both orders: the number of the pair, and its weight."""
-    names: frozenset[str]
-
-
-class _Overlap(NamedTuple):
-    counts: dict[str, float]
-    near: float
-
-
 def weights(frequencies: Mapping[str, int], count: int) -> dict[str, float]:
     """The idf of each term, softened and never negative: `frequencies` in how many of `count` stretches it stands."""
     return {
@@ -248,162 +238,131 @@ def rank(
     idf: Mapping[str, float], lineages: Mapping[int, Sequence[CandidateMessage]], moments: frozenset[str] = frozenset()
 ) -> tuple[dict[int, float], list[MessageMatch]]:
     """Scores of the lineages and all wanted messages, best first; `idf` in the order of the question, `moments` only
-    where one is asked for."""
-    everything = [message for candidates in lineages.values() for message in candidates]
-    if not everything or not idf:
+    where one is asked for. Arrays have a row for each message, in their order, and a column for each term."""
+    if not lineages or not idf:
         return {}, []
-    asked = _asked(idf, everything)
-    mean_terms = max(1.0, fmean(len(one.terms) for one in everything))
-    overlaps = {root: [_overlap(one, asked) for one in candidates] for root, candidates in lineages.items()}
-    chunks = {root: _chunks(candidates, overlaps[root], asked.idf) for root, candidates in lineages.items()}
-    mean_chunk = max(1.0, fmean(length for group in chunks.values() for _, length in group))
+    columns = zip(*chain.from_iterable(lineages.values()), strict=True)
+    ids, sessions, chunks, texts, names, days, are_questions, are_wanted = columns
+    called = {name for name in set(names) if not idf.keys().isdisjoint(name)}
+    named = set(chain.from_iterable(called))
+    asked = np.array([weight * NAMED if term in named else weight for term, weight in idf.items()])
+    # Which messages stand together, and in which of the stretches.
+    places = np.array((sessions, chunks))
+    stretches = np.cumsum(np.concatenate(([False], (places[:, 1:] != places[:, :-1]).any(axis=0))))
+    lengths = np.array(list(map(len, texts)), float)
+    is_question = np.array(are_questions)
+
+    counts, near = _overlaps(idf, texts)
+    counts += _counts(names, idf)
+    of_days = _counts(days, idf)
+    scored = _stretch_scores(counts, of_days, lengths + list(map(len, names)), stretches, days, asked)
+    lent, windows = _with_neighbours(counts + DAY_WEIGHT * of_days, lengths, places, is_question)
+    windows /= max(1.0, lengths.mean()) * sum(weight for _, weight in OFFSETS)
+    covered = (asked * np.minimum(lent, 1.0)).sum(axis=1) / (asked.sum() or 1.0)
+    raw = _bm25(lent, windows, asked, K1) * covered**COVERAGE * (1 + NEAR * near) * are_wanted
+
+    final = np.where(is_question, raw * (1 - QUESTION_PENALTY), raw)
+    if moments:
+        final[[not moments.isdisjoint(text) for text in texts]] *= 1 + MOMENT_BONUS
+    final[[name in called for name in names]] *= 1 + SPEAKER
+    roots = np.repeat(list(lineages), list(map(len, lineages.values()))).tolist()
+    scores = _session_scores(roots, raw.tolist(), scored[stretches].tolist())
+    final += [SESSION_SHARE * scores.get(root, 0.0) for root in roots]
+    ranked = list(map(MessageMatch, ids, sessions, roots, final.tolist()))
+    matches = [ranked[place] for place in np.lexsort((ids, -final)).tolist() if raw[place] > 0]
+    return dict(sorted(scores.items(), key=lambda pair: -pair[1])), matches
+
+
+def _session_scores(roots: Iterable[int], messages: Sequence[float], stretches: Sequence[float]) -> dict[int, float]:
+    """Of each lineage, from the scores of its messages and of the stretch of each."""
     scores: dict[int, float] = {}
-    messages: list[MessageMatch] = []
-    for root, candidates in lineages.items():
-        raw = _message_scores(candidates, overlaps[root], asked, mean_terms)
-        if any(raw):
-            scores[root] = _session_score(raw, chunks[root], mean_chunk, asked.idf)
-            share = SESSION_SHARE * scores[root]
-            messages += [
-                MessageMatch(one.message_id, one.session_id, root, _adjusted(score, one, asked, moments) + share)
-                for score, one in zip(raw, candidates, strict=True)
-                if score > 0
-            ]
-    ordered = dict(sorted(scores.items(), key=lambda pair: -pair[1]))
-    return ordered, sorted(messages, key=lambda match: (-match.score, match.message_id))
+    end = 0
+    for root, group in groupby(roots):
+        its = slice(end, end := end + len(list(group)))
+        best = sorted(messages[its], reverse=True)[:BEST]
+        if best[0]:
+            decayed = sum(score * DECAY**place for place, score in enumerate(best))
+            scores[root] = BEST_SHARE * decayed + (1 - BEST_SHARE) * max(stretches[its])
+    return scores
 
 
-def _session_score(
-    scores: Sequence[float],
-    chunks: Sequence[tuple[dict[str, float], int]],
-    mean_length: float,
-    idf: Mapping[str, float],
-) -> float:
-    messages = sum(score * DECAY**place for place, score in enumerate(sorted(scores, reverse=True)[:BEST]))
-    stretch = max(_bm25(counts, length / mean_length, idf, K1_STRETCH) for counts, length in chunks)
-    return BEST_SHARE * messages + (1 - BEST_SHARE) * stretch
+def _overlaps(idf: Mapping[str, float], texts: Sequence[Sequence[str]]) -> tuple[Array, Array]:
+    """How often each term stands in each text, its kin by their share; and the weight of the pairs of neighbours in the
+    question that stand together in a text too."""
+    columns = dict.fromkeys(chain.from_iterable(texts), -1)
+    kin = _kin(idf, columns)
+    columns |= {word: column for column, word in enumerate([*idf, *kin])}
+    width = len(idf) + len(kin)
+    all_words = np.fromiter(map(columns.__getitem__, chain.from_iterable(texts)), int)
+    places = np.flatnonzero(all_words >= 0)
+    words, rows = all_words[places], np.repeat(np.arange(len(texts)), list(map(len, texts)))[places]
+    found = np.bincount(rows * width + words, minlength=len(texts) * width).reshape(len(texts), width)
+    counts = found[:, : len(idf)].astype(float)
+    for column, terms in enumerate(kin.values(), len(idf)):
+        for term in terms:
+            counts[:, columns[term]] += KIN * found[:, column]
+    together = np.zeros_like(counts)
+    for step in range(1, NEAR_TERMS + 1):
+        one, other = words[:-step], words[step:]
+        is_near = (rows[step:] == rows[:-step]) & (places[step:] - places[:-step] <= NEAR_TERMS)
+        is_pair = is_near & (np.abs(one - other) == 1) & (np.maximum(one, other) < len(idf))
+        together[rows[step:][is_pair], np.minimum(one, other)[is_pair]] = 1
+    alone = np.array(list(idf.values()))
+    pairs = alone[:-1] + alone[1:]
+    return counts, (together[:, :-1] * pairs).sum(axis=1) / (pairs.sum() or 1.0)
 
 
-def _worth(terms: Iterable[str], words: Iterable[str]) -> dict[str, tuple[tuple[str, float], ...]]:
-    """For each of the words that counts for any of the terms: which, and how much of it."""
-    found: dict[str, tuple[tuple[str, float], ...]] = {term: ((term, 1.0),) for term in terms}
+def _kin(terms: Collection[str], words: Iterable[str]) -> dict[str, list[str]]:
+    """For each of the words that is no term, but shares its beginning with some: which."""
     by_beginning: dict[str, list[str]] = {}
-    for term in found:
+    for term in terms:
         if len(term) >= KIN_LETTERS and term.isalpha():
             by_beginning.setdefault(term[:KIN_LETTERS], []).append(term)
     near = [(word, by_beginning[word[:KIN_LETTERS]]) for word in words if word[:KIN_LETTERS] in by_beginning]
-    for word, alike in near:
-        if word not in found and (shares := tuple((term, KIN) for term in alike if are_kin(word, term))):
-            found[word] = shares
-    return found
+    found = {word: [term for term in alike if are_kin(word, term)] for word, alike in near if word not in terms}
+    return {word: alike for word, alike in found.items() if alike}
 
 
-def _asked(idf: Mapping[str, float], everything: Sequence[CandidateMessage]) -> _Asked:
-    names = frozenset(term for name in {one.name for one in everything} for term in name if term in idf)
-    weighed = {term: weight * NAMED if term in names else weight for term, weight in idf.items()}
-    whole = sum(idf[one] + idf[other] for one, other in pairwise(idf)) or 1.0
-    pairs: dict[tuple[str, str], tuple[int, float]] = {}
-    for number, (one, other) in enumerate(pairwise(idf)):
-        pairs[one, other] = pairs[other, one] = number, (idf[one] + idf[other]) / whole
-    worth = _worth(idf, set[str]().union(*(one.terms for one in everything)))
-    return _Asked(weighed, worth, pairs, names)
+def _counts(labels: Sequence[tuple[str, ...]], terms: Iterable[str]) -> Array:
+    """How often each term stands in each of the names or days, few of which are different."""
+    rows = {label: row for row, label in enumerate(dict.fromkeys(labels))}
+    columns = {term: column for column, term in enumerate(terms)}
+    counts = np.zeros((len(rows), len(columns)))
+    for label, row in rows.items():
+        for term in columns.keys() & label:
+            counts[row, columns[term]] = label.count(term)
+    return counts[[rows[label] for label in labels]]
 
 
-def _overlap(one: CandidateMessage, asked: _Asked) -> _Overlap:
-    counts: dict[str, float] = {}
-    near: dict[int, float] = {}
-    worth, pairs = asked.worth, asked.pairs
-    places: list[tuple[int, str]] = []
-    for place, word in enumerate(one.terms):
-        if word not in worth:
-            continue
-        for term, share in worth[word]:
-            counts[term] = counts.get(term, 0.0) + share
-            if share == 1.0:
-                for before, other in places:
-                    if place - before <= NEAR_TERMS and (pair := pairs.get((other, term))):
-                        near[pair[0]] = pair[1]
-                places = [*places[1 - NEAR_TERMS :], (place, term)]
-    _count(counts, one.name, asked.idf, 1)
-    return _Overlap(counts, math.fsum(near.values()))
+def _stretch_scores(
+    counts: Array, of_days: Array, lengths: Array, stretches: Places, days: Sequence[tuple[str, ...]], asked: Array
+) -> Array:
+    """The score of each stretch as one document with its different days."""
+    begins = np.searchsorted(stretches, np.arange(stretches[-1] + 1))
+    counts, lengths = np.add.reduceat(counts, begins), np.add.reduceat(lengths, begins)
+    different = {pair: place for place, pair in enumerate(zip(stretches.tolist(), days, strict=True))}
+    chosen = list(different.values())
+    np.add.at(counts, stretches[chosen], DAY_IN_CHUNK * of_days[chosen])
+    np.add.at(lengths, stretches[chosen], [DAY_IN_CHUNK * len(day) for _, day in different])
+    return _bm25(counts, lengths / max(1.0, lengths.mean()), asked, K1_STRETCH)
 
 
-def _chunks(
-    candidates: Sequence[CandidateMessage], overlaps: Sequence[_Overlap], idf: Mapping[str, float]
-) -> list[tuple[dict[str, float], int]]:
-    """For each stretch how often each asked term stands in it, and its length in terms."""
-    found: list[tuple[dict[str, float], int]] = []
-    for _, group in groupby(
-        zip(candidates, overlaps, strict=True), key=lambda pair: (pair[0].session_id, pair[0].chunk)
-    ):
-        counts: dict[str, float] = {}
-        length = 0
-        days = set()
-        for one, its in group:
-            length += len(one.terms) + len(one.name)
-            days.add(one.day)
-            for term, count in its.counts.items():
-                counts[term] = counts.get(term, 0.0) + count
-        for day in days:
-            length += DAY_IN_CHUNK * len(day)
-            _count(counts, day, idf, DAY_IN_CHUNK)
-        found.append((counts, length))
-    return found
+def _with_neighbours(bags: Array, lengths: Array, places: Places, is_question: Flags) -> tuple[Array, Array]:
+    """The counts of each message with what those around it lend, and the length of all that."""
+    counts, windows = np.zeros_like(bags), np.zeros_like(lengths)
+    for offset, weight in OFFSETS:
+        lender = slice(max(0, -offset), len(bags) - max(0, offset))
+        taker = slice(max(0, offset), len(bags) - max(0, -offset))
+        apart, steps = np.abs(places[:, lender] - places[:, taker])
+        shares = weight * ((apart == 0) & (steps <= 1))
+        windows[taker] += shares * lengths[lender]
+        if offset > 0:
+            shares[is_question[lender]] *= ASKED
+        counts[taker] += shares[:, np.newaxis] * bags[lender]
+    return counts, windows
 
 
-def _message_scores(
-    candidates: Sequence[CandidateMessage], overlaps: Sequence[_Overlap], asked: _Asked, mean_terms: float
-) -> list[float]:
-    idf = asked.idf
-    total = sum(idf.values()) or 1.0
-    window = mean_terms * sum(weight for _, weight in OFFSETS)
-    counts: list[dict[str, float]] = [{} for _ in candidates]
-    lengths = [0.0] * len(candidates)
-    for index, one in enumerate(candidates):
-        bag = overlaps[index].counts
-        if not idf.keys().isdisjoint(one.day):
-            bag = dict(bag)
-            _count(bag, one.day, idf, DAY_WEIGHT)
-        for offset, weight in OFFSETS:
-            place = index + offset
-            if 0 <= place < len(candidates) and _is_near(one, candidates[place]):
-                lengths[place] += weight * len(one.terms)
-                lent = weight * ASKED if one.is_question and offset > 0 else weight
-                found = counts[place]
-                for term, count in bag.items():
-                    found[term] = found.get(term, 0.0) + lent * count
-    return [
-        _bm25(found, length / window, idf, K1) * (_covered(found, idf) / total) ** COVERAGE * (1 + NEAR * its.near)
-        if found and one.is_wanted
-        else 0.0
-        for one, found, length, its in zip(candidates, counts, lengths, overlaps, strict=True)
-    ]
-
-
-def _covered(counts: Mapping[str, float], idf: Mapping[str, float]) -> float:
-    return sum([idf[term] * count if count < 1.0 else idf[term] for term, count in counts.items()])
-
-
-def _is_near(one: CandidateMessage, other: CandidateMessage) -> bool:
-    return one.session_id == other.session_id and -1 <= one.chunk - other.chunk <= 1
-
-
-def _count(counts: dict[str, float], terms: Iterable[str], idf: Mapping[str, float], weight: float) -> None:
-    for term in terms:
-        if term in idf:
-            counts[term] = counts.get(term, 0.0) + weight
-
-
-def _bm25(counts: Mapping[str, float], relative_length: float, idf: Mapping[str, float], k1: float) -> float:
-    norm = k1 * (1 - B + B * relative_length)
-    return sum([idf[term] * count * (k1 + 1) / (count + norm) for term, count in counts.items()])
-
-
-def _adjusted(score: float, one: CandidateMessage, asked: _Asked, moments: frozenset[str]) -> float:
-    if one.is_question:
-        score *= 1 - QUESTION_PENALTY
-    if moments and not moments.isdisjoint(one.terms):
-        score *= 1 + MOMENT_BONUS
-    if not asked.names.isdisjoint(one.name):
-        score *= 1 + SPEAKER
-    return score
+def _bm25(counts: Array, relative_lengths: Array, asked: Array, k1: float) -> Array:
+    norms = k1 * (1 - B + B * relative_lengths)[:, np.newaxis]
+    scores: Array = (asked * counts * (k1 + 1) / (counts + norms)).sum(axis=1)
+    return scores

@@ -62,7 +62,7 @@ class Recall:
         asked = read_filters(query, self._clock.now(), self._zone)
         found = await self._routed(asked.query)
         notes = [*asked.notes, found.note]
-        if not found.sessions and found.shape in ("discovery", "browse"):
+        if not found.sessions and found.shape in ("discovery", "browse") and not query.is_turn:
             notes.append(await self._tried(asked.query, found))
         if query.budget_chars is not None:
             found = within(found, query.budget_chars)
@@ -178,24 +178,28 @@ def _search(connection: Connection, query: SearchQuery, may_wait: bool) -> Searc
     behind."""
     if text_index.is_stale(connection):
         return None
-    plan, is_asked = parse(query.text), is_question(query.text)
     index, passages = TextIndex(connection, query), Passages(connection, query)
+    note = None
     # As typed; but what somebody says is seldom said again word for word.
-    if not (is_asked or query.is_turn) and (typed := _enough(index.find(plan), query)):
-        return results.discovery(passages, query, typed, plan.terms)
+    if not (query.is_turn or is_question(query.text)):
+        plan = parse(query.text)
+        if typed := _enough(index.find(plan), query):
+            return results.discovery(passages, query, typed, plan.terms)
+        note = results.LOOSE if plan.alternatives else results.UNTYPED
     if may_wait and indexing.is_behind(connection, text_index.TAIL_MESSAGES):
         return None
-    note = None if is_asked else results.LOOSE if plan.alternatives else results.UNTYPED
     # Any of the words: the candidates of the chunks, ranked; where these have none, and somebody searches, any message
     # with one of the words.
     found = any_words(index, replace(query, text=asked_for(query.text)))
+    if query.is_turn:
+        return results.discovery(passages, query, found.matches, (), scores=found.scores)
     plan = any_of(found.text)
     if not plan.alternatives:
         return results.discovery(passages, query, [], (), results.WORDLESS)
     marks = plan.terms
     if matches := found.matches:
         marks += tuple(marks_of(query_terms(found.text)))
-    elif not query.is_turn:
+    else:
         matches = _enough(index.find(plan), query)
     note = results.joined([note, results.respelled(found.corrected)]) if matches else None
     return results.discovery(passages, query, matches, marks, note, found.scores)

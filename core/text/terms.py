@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import calendar
 import re
-import sys
 import threading
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -35,9 +34,6 @@ from core.text.normalize import (
     words_of,
 )
 
-REMEMBERED_CHARS = 500
-"""Of longer texts the terms are made anew. 1,000 texts are 1 MB as people write, and 30 MB if all are Chinese and as
-long as that."""
 _PLAIN = bytes(code if chr(code).isascii() and chr(code).isalnum() else 32 for code in range(256)).lower()
 """For ASCII, one pass over the bytes instead of a regular expression: six times as fast, and ranking reads much."""
 _WHEN = re.compile(r"\b(?:when|how long|what (?:date|day|month|year|time))\b", re.IGNORECASE)
@@ -75,17 +71,6 @@ def terms_of(text: str) -> list[str]:
         return [*filter(None, map(_term, plain)), *signed_terms(text)]
     words, runs = parted(text)
     return [*_spaced_terms(words), *_unspaced_terms(runs, run_terms)]
-
-
-def remembered_terms(text: str) -> tuple[str, ...]:
-    """`terms_of`; those of short texts are kept, because ranking and indexing read the latest ones over and over."""
-    return _remembered_terms(text) if len(text) <= REMEMBERED_CHARS else tuple(terms_of(text))
-
-
-@lru_cache(maxsize=1_000)
-def _remembered_terms(text: str) -> tuple[str, ...]:
-    # Pairs of unspaced characters are made anew for each text; as one string for all they take a tenth.
-    return tuple(map(sys.intern, terms_of(text)))
 
 
 def query_terms(text: str) -> list[str]:

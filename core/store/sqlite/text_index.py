@@ -5,11 +5,12 @@ Scope and filters stand in the WHERE of every statement, before any limit. Messa
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import chain, islice
-from typing import Any
+from typing import Any, TypeAlias
 
 from core.store.engine import Connection
 from core.store.query import (
@@ -24,8 +25,13 @@ from core.store.query import (
 from core.store.rows import bounded, clean, meta, scope_parameter, timestamp, visible
 from core.store.sqlite.schema import SHOWN, STALE, day_of, in_list, list_value, scoped
 from core.text.normalize import SCOPE, VERSION, bare, is_unspaced
-from core.text.terms import is_question, name_terms, remembered_terms
+from core.text.terms import is_question, name_terms, terms_of
 
+Terms: TypeAlias = tuple[str, ...]
+
+REMEMBERED_CHARS = 500
+"""Of longer texts the terms are made anew. 1,000 texts are 1 MB as people write, and 30 MB if all are Chinese and as
+long as that."""
 VALUE_CHARS = 200
 """A title or a name is compared by so much of it; folding can make eighteen characters of one."""
 FEW_SHARE = 0.2
@@ -96,6 +102,7 @@ class TextIndex:
         self._connection = connection
         self._query = query
         self._conditions, self._parameters = _filters(query)
+        self._held: set[str] = set()  # terms with their scopes that were counted in chunks
         # To look up the place of each match costs a tenth of a search.
         is_placed = "addresses." in self._conditions
         self._places = "CROSS JOIN addresses ON addresses.id = sessions.address_id" if is_placed else ""
@@ -155,7 +162,14 @@ class TextIndex:
         if known:
             for term, number in self._connection.execute(_FREQUENCIES, {"terms": list_value(known)}):
                 found[known[term]] += number
+                self._held.add(term)
         return found
+
+    def _any_of(self, terms: Iterable[str]) -> str:
+        """Only where a term stands: to look up each that a scope has not costs as much as one that it has."""
+        return " OR ".join(
+            f'"{one}"' for scope in self._sizes[0] for term in terms if (one := scoped(scope, term)) in self._held
+        )
 
     @cached_property
     def latest_terms(self) -> Counter[str]:
@@ -168,25 +182,25 @@ class TextIndex:
         """By lineage, messages of the best chunks and of none yet. A chunk has a leading term (given with its
         frequency), lending ones only rank it. `part` 1 is the next lineages, so that no page changes the order of one
         before it."""
-        expression = _any_of(leading, self._sizes[0])
-        if not expression:
-            return {}
-        if also := _any_of(lending, self._sizes[0]):
+        expression = self._any_of(leading)
+        if also := self._any_of(lending):
             expression = f"({expression}) AND ({expression} OR {also})"
         chosen: list[int] = []
         parts: dict[int, int] = {}
         read = CHUNKS_FOR_A_TURN if self._query.is_turn else CHUNKS_READ
-        ranked = self.best_chunks(expression, sum(leading.values()))
+        ranked = self.best_chunks(expression, sum(leading.values())) if expression else iter(())
         for place, (chunk_id, root) in enumerate(islice(ranked, (part + 1) * read)):
             if parts.setdefault(root, max(len(parts) // LINEAGES_READ, place // read)) == part:
                 chosen.append(chunk_id)
         found = [*map(_candidate, self._of_chunks(chosen)), *(self._tail if part == 0 else ())]
-        wanted = {root for root, message in found if message.is_wanted}
         lineages: dict[int, dict[int, CandidateMessage]] = {}
         for root, message in found:
-            if root in wanted:
-                lineages.setdefault(root, {})[message.message_id] = message
-        return {root: sorted(messages.values()) for root, messages in lineages.items()}
+            lineages.setdefault(root, {})[message.message_id] = message
+        return {
+            root: sorted(messages.values())
+            for root, messages in lineages.items()
+            if any(message.is_wanted for message in messages.values())
+        }
 
     def best_chunks(self, expression: str, found: int, most: int = RANKED_CHUNKS) -> Iterator[tuple[int, int]]:
         """Chunks with their lineage, best first; beyond `most` the newest come first, because to rank all is what
@@ -278,8 +292,18 @@ class TextIndex:
 def _candidate(row: Sequence[Any]) -> tuple[int, CandidateMessage]:
     """A row of a statement over candidates: its lineage, and the message."""
     message_id, session_id, root, place, text, name, at, is_wanted = row
-    said = (remembered_terms(text), name_terms(name or ""), day_of(at))
-    return root, CandidateMessage(message_id, session_id, place, *said, is_question(text), bool(is_wanted))
+    said = (_remembered if len(text) <= REMEMBERED_CHARS else _said)(text, name, at)
+    return root, CandidateMessage(message_id, session_id, place, *said, bool(is_wanted))
+
+
+def _said(text: str, name: str | None, at: float) -> tuple[Terms, Terms, Terms, bool]:
+    """Terms of the text, of who said it and when, and whether it is a question. Pairs of unspaced characters are made
+    anew for each text; as one string for all they take a tenth."""
+    return tuple(map(sys.intern, terms_of(text))), name_terms(name or ""), day_of(at), is_question(text)
+
+
+_remembered = lru_cache(maxsize=1_000)(_said)
+"""Of the latest messages, which are read over and over."""
 
 
 Filter = tuple[str, dict[str, Any]]
@@ -372,10 +396,6 @@ def _within(expression: str, own: Sequence[int]) -> str:
         return expression
     names = " OR ".join(f'"{SCOPE}{scope}"' for scope in own)
     return f"({expression}) AND ({names})"
-
-
-def _any_of(terms: Iterable[str], scopes: Sequence[int]) -> str:
-    return " OR ".join(f'"{scoped(scope, term)}"' for scope in scopes for term in terms)
 
 
 COMMON = 2_000
