@@ -25,6 +25,8 @@ and imported are stored; which part of a typed one was pasted is read off its te
 what others in a room typed."""
 CallKind = Literal["chat", "title", "summary", "expansion", "facts"]
 """What a model is asked for."""
+Window = tuple[tuple[int, int, int], ...]
+"""What the model's context holds, left out of recall: session id, first and last message id (inclusive), each."""
 EndReason = Literal["new", "length", "resumed", "rights", "cron", "import"]
 
 
@@ -255,13 +257,6 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Window:
-    """What the model's context holds, left out of recall: session id, first and last message id (inclusive)."""
-
-    spans: tuple[tuple[int, int, int], ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ToolContext:
     """A tool sees `scopes` as of `epoch`, writes to `scope`, and leaves `window` out of recall."""
 
@@ -271,7 +266,7 @@ class ToolContext:
     sender: Sender
     now: datetime
     message_id: int | None = None
-    window: Window | None = None
+    window: Window = ()
     epoch: ErasureEpoch | None = None
 
     @property

@@ -252,7 +252,7 @@ def window_of(session: Session, rows: Sequence[Message]) -> Window:
     # What is said in this turn belongs to the window as well.
     firsts.setdefault(session.id, 0)
     lasts[session.id] = ENDLESS
-    return Window(spans=tuple((id_, firsts[id_], lasts[id_]) for id_ in sorted(firsts)))
+    return tuple((id_, firsts[id_], lasts[id_]) for id_ in sorted(firsts))
 
 
 def _estimate(row: Message) -> float:

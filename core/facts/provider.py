@@ -288,6 +288,5 @@ def _token(fact: Fact) -> str:
 
 def _is_in_sight(fact: Fact, context: ToolContext) -> bool:
     """Whether the model reads the message that the fact is taken from."""
-    if context.window is None or fact.message_id is None:
-        return False
-    return any(first <= fact.message_id <= last for _, first, last in context.window.spans)
+    at = fact.message_id
+    return at is not None and any(first <= at <= last for _, first, last in context.window)

@@ -14,6 +14,7 @@ import tomllib
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
+from itertools import groupby
 from pathlib import Path
 from random import random
 from typing import Any
@@ -310,13 +311,9 @@ def kept(blocks: Sequence[Json]) -> tuple[Json, ...]:
 
 def joined(blocks: Sequence[Json]) -> str:
     """The text of blocks; what other blocks stand between becomes a paragraph's end."""
-    text = ""
-    was_text = False
-    for block in blocks:
-        if block["type"] == "text":
-            text += block["text"] if was_text or not text else f"\n\n{block['text']}"
-        was_text = block["type"] == "text"
-    return text
+    groups = groupby(blocks, lambda block: block["type"] == "text")
+    texts = ("".join(block["text"] for block in group) for is_text, group in groups if is_text)
+    return "\n\n".join(text for text in texts if text)
 
 
 def unmarked(request: Request) -> Request:

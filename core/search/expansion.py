@@ -174,7 +174,7 @@ class ExpandedRecall:
 
     async def _messages(self, found: FoundSession, query: SearchQuery) -> list[Message]:
         """What people may see of the session and of its lineage's matches, outside the model's window."""
-        spans = query.hidden.spans if query.hidden else ()
+        spans = query.hidden
         ids = dict.fromkeys([found.session.id, *(hit.session_id for hit in found.matches)])
         rows = [row for id_ in ids for row in await self._transcripts.transcript(id_, query.scopes)]
         return sorted(

@@ -71,7 +71,7 @@ class SearchQuery:
     page: int = 1
     messages: int = 0
     budget_chars: int | None = None
-    hidden: Window | None = None
+    hidden: Window = ()
     is_prose: bool = False
     is_turn: bool = False
     is_summarized: bool = False

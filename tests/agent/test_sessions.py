@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from core.agent.sessions import ENDLESS, window_of
-from core.types import Address, Scope, Usage, Window
+from core.types import Address, Scope, Usage
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 from tests.fixtures.samples import message, session
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
@@ -21,12 +21,12 @@ DESK: dict[str, Any] = {
 
 def test_a_window_is_what_was_carried_along_and_all_of_the_present_session() -> None:
     rows = [message(3, id=7), message(3, id=9), message(5, id=8), message(5, id=12), message(6, id=20)]
-    assert window_of(session(id=6), rows) == Window(spans=((3, 7, 9), (5, 8, 12), (6, 20, ENDLESS)))
+    assert window_of(session(id=6), rows) == ((3, 7, 9), (5, 8, 12), (6, 20, ENDLESS))
 
 
 def test_what_is_said_in_the_first_turn_belongs_to_the_window() -> None:
-    assert window_of(session(id=6), []) == Window(spans=((6, 0, ENDLESS),))
-    assert window_of(session(id=6), [message(5, id=2)]) == Window(spans=((5, 2, 2), (6, 0, ENDLESS)))
+    assert window_of(session(id=6), []) == ((6, 0, ENDLESS),)
+    assert window_of(session(id=6), [message(5, id=2)]) == ((5, 2, 2), (6, 0, ENDLESS))
 
 
 async def test_what_is_said_later_at_the_old_address_is_found_from_the_new_one(home: Path) -> None:

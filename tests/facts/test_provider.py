@@ -16,7 +16,7 @@ from core.facts.provider import FactRanking, FactsProvider
 from core.store.facts import Facts
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
-from core.types import Account, Address, Message, Scope, Sender, Session, Tool, ToolContext, Window
+from core.types import Account, Address, Message, Scope, Sender, Session, Tool, ToolContext
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.facts_memory import ZONE, facts_memory
 from tests.fixtures.gateway_harness import open_gateway
@@ -162,8 +162,8 @@ async def test_of_linked_accounts_the_latest_holds(world: _World) -> None:
 
 async def test_what_the_model_reads_anyway_is_not_given_again(world: _World) -> None:
     await world.hear("I live in Porto")
-    assert await world.lines("Where do I live?", window=Window(spans=((1, 1, 5),))) == []
-    assert len(await world.lines("Where do I live?", window=Window(spans=((2, 2, 5),)))) == 1
+    assert await world.lines("Where do I live?", window=((1, 1, 5),)) == []
+    assert len(await world.lines("Where do I live?", window=((2, 2, 5),))) == 1
 
 
 async def test_what_ages_gives_way(world: _World) -> None:

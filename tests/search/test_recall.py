@@ -15,7 +15,7 @@ from core.search.results import LOOSE, WORDLESS
 from core.store.query import SearchQuery, SearchResults
 from core.store.sqlite import indexing
 from core.store.sqlite.database import Database
-from core.types import Scope, Window
+from core.types import Scope
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.stored_history import ANA, BEN, ROOM, START, StoredHistory
 
@@ -318,13 +318,13 @@ async def test_mixed_operators_over_several_indexes(stored: StoredHistory, recal
 
 async def test_the_window_of_the_model_is_left_out(stored: StoredHistory, recall: Recall) -> None:
     session, *ids = await stored.session(["ferry one", "ferry two", "ferry three"])
-    hidden = Window(spans=((session, ids[1], 2**63 - 1),))
+    hidden = ((session, ids[1], 2**63 - 1),)
     findings = await _ask(recall, "ferry", hidden=hidden, messages=9)
     assert _messages(findings) == [ids[0]] == [hit.message_id for hit in findings.messages]
     (found,) = findings.sessions
     assert [item.message_id for item in (*found.window, *found.bookend_start, *found.bookend_end)] == [ids[0]] * 3
     assert (found.messages_before, found.messages_after) == (0, 0)
-    everything = Window(spans=((session, 0, 2**63 - 1),))
+    everything = ((session, 0, 2**63 - 1),)
     assert (await _ask(recall, "ferry", hidden=everything)).sessions == ()
     assert (await recall.recall(replace(MINE, hidden=everything))).sessions == ()
     assert len((await recall.recall(replace(MINE, hidden=hidden))).sessions) == 1

@@ -16,7 +16,6 @@ from core.search.recall import Recall
 from core.store.query import SearchQuery, SearchResults
 from core.store.sessions import Transcripts
 from core.store.sqlite.database import Database
-from core.types import Window
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.gateway_harness import open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
@@ -86,7 +85,7 @@ async def test_filters_typed_in_the_question_hold_for_every_search(stored: Store
     assert wrong.note.startswith("“tele” is neither a platform")
     late = await _ask(database, "ferry", "boat", after=datetime(2024, 1, 1, tzinfo=UTC))
     assert late.sessions == ()
-    hidden = await _ask(database, "ferry", "boat", hidden=Window(spans=((boat, 0, 2**62),)), platforms=("telegram",))
+    hidden = await _ask(database, "ferry", "boat", hidden=((boat, 0, 2**62),), platforms=("telegram",))
     assert hidden.sessions == ()
 
 

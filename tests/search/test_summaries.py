@@ -25,7 +25,6 @@ from core.search.recall import Recall
 from core.store.query import SearchQuery, SearchResults
 from core.store.sessions import Transcripts
 from core.store.sqlite.database import Database
-from core.types import Window
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.load_model import LoadModel
 from tests.fixtures.messages_api import MessagesApi
@@ -160,7 +159,7 @@ async def test_only_what_the_query_may_see_is_read(stored: StoredHistory, databa
 
 async def test_what_the_models_window_holds_is_not_told_again(stored: StoredHistory, database: Database) -> None:
     session, _, _, third, _ = await stored.session(["old ferry", "noted", "new ferry", "noted too"])
-    hidden = Window(spans=((session, third, 2**62),))
+    hidden = ((session, third, 2**62),)
     model = ScriptedModel()
     await _told(database, model, replace(MINE, hidden=hidden))
     assert "old ferry" in model.sent()

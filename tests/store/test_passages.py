@@ -9,7 +9,6 @@ import pytest
 from core.search.recall import Recall
 from core.store.query import SearchQuery
 from core.store.sqlite.database import Database
-from core.types import Window
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.stored_history import ANA, ROOM, StoredHistory
 
@@ -71,7 +70,7 @@ async def test_what_the_filters_leave_out_stands_for_nothing(stored: StoredHisto
 async def test_behind_a_session_in_the_window_its_parent_is_listed(stored: StoredHistory, recall: Recall) -> None:
     parent, *_ = await stored.session(["the ferry"])
     child, *_ = await stored.session(["and then"], parent_id=parent)
-    assert await _browsed(recall, hidden=Window(spans=((child, 0, ENDLESS),))) == [parent]
+    assert await _browsed(recall, hidden=((child, 0, ENDLESS),)) == [parent]
 
 
 async def test_a_session_with_other_filters_gives_what_they_let_through(stored: StoredHistory, recall: Recall) -> None:

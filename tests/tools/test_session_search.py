@@ -14,7 +14,7 @@ from core.search.recall import Recall
 from core.store.sessions import Transcripts
 from core.store.sqlite.database import Database
 from core.tools.session_search import BUDGET_CHARS, session_search
-from core.types import Address, Sender, Session, Tool, ToolContext, Window
+from core.types import Address, Sender, Session, Tool, ToolContext
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.scripted_model import ScriptedModel, says
 from tests.fixtures.stored_history import ANA, BEN, StoredHistory
@@ -154,5 +154,5 @@ async def test_the_wrong_person_and_the_models_own_window(
     other = replace(context, scope=BEN, scopes=frozenset({BEN}))
     assert json.loads(await tool.run({"query": "ferry"}, other))["sessions"] == []
     assert json.loads(await tool.run({"session_id": session, "around_message_id": first}, other))["sessions"] == []
-    hidden = replace(context, window=Window(spans=((session, 0, 2**63 - 1),)))
+    hidden = replace(context, window=((session, 0, 2**63 - 1),))
     assert json.loads(await tool.run({"query": "ferry"}, hidden))["sessions"] == []

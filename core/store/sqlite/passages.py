@@ -171,7 +171,7 @@ class Passages:
     def recent(self, page: slice) -> tuple[list[FoundSession], bool]:
         """The latest session of each lineage, newest first: those of a page, and whether there are more."""
         query = self._query
-        spans = [list(map(bounded, span)) for span in (query.hidden.spans if query.hidden else ())]
+        spans = [list(map(bounded, span)) for span in query.hidden]
         narrowed, wanted = session_filters(query)
         narrowed_later, _ = session_filters(query, "later", "place")
         within = _OUTSIDE if spans else ""
@@ -191,7 +191,7 @@ class Passages:
 
     def _hidden(self, session: Session) -> dict[str, int]:
         """The ids of a session in the model's window; beyond the last id where there are none."""
-        for session_id, first, last in self._query.hidden.spans if self._query.hidden else ():
+        for session_id, first, last in self._query.hidden:
             if session_id == session.id:
                 return {"hidden_first": bounded(first), "hidden_last": bounded(last)}
         return {"hidden_first": ENDLESS, "hidden_last": ENDLESS}

@@ -356,7 +356,7 @@ def _filters(query: SearchQuery) -> Filter:
         filters.append(("messages.created_at < :before", {"before": timestamp(query.before)}))
     if query.session is not None:
         filters.append((_LINEAGE, {"session": bounded(query.session)}))
-    for number, span in enumerate(query.hidden.spans if query.hidden else ()):
+    for number, span in enumerate(query.hidden):
         session, first, last = names = [f"hidden_{part}_{number}" for part in ("session", "first", "last")]
         is_elsewhere = f"(messages.session_id <> :{session} OR messages.id NOT BETWEEN :{first} AND :{last})"
         filters.append((is_elsewhere, dict(zip(names, map(bounded, span), strict=True))))

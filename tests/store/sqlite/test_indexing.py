@@ -28,7 +28,7 @@ from core.store.sqlite.schema import register, scoped
 from core.store.sqlite.text_index import VERSION_KEY, TextIndex
 from core.text.normalize import SCOPE
 from core.text.terms import names_in
-from core.types import Message, Scope, Window
+from core.types import Message, Scope
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.samples import ANA as SENDER
 from tests.fixtures.samples import CHAT, NOON, message, opened
@@ -182,7 +182,7 @@ async def test_filters_and_the_models_window_hold_for_questions(
         assert [hit.message_id for hit in found.messages] == [other]
         found = await recall.recall(replace(ASK, title="ticket"))
         assert [hit.message_id for hit in found.messages] == [other]
-        hidden = Window(spans=((session, assistant, assistant),))
+        hidden = ((session, assistant, assistant),)
         found = await recall.recall(replace(ASK, hidden=hidden))
         assert {hit.message_id for hit in found.messages} == {user, other}
         await _all_taken_in(recall, database)
