@@ -357,21 +357,20 @@ def _on_weekday(phrase: Phrase, when: When, today: date) -> bool:
 
 
 def _written(phrase: Phrase, when: When) -> bool:
-    """A date: ``2026-12-01``, ``3 May 2027``, ``May 3rd``, ``24.12.``, ``the 3rd``."""
+    """A date: ``2026-12-01``, ``3 May 2027``, ``May 3rd``, ``24.12.``; ``the 3rd``, ``on 3rd``."""
     start = phrase.at
     is_led = bool(phrase.take("on"))
     is_dated = is_led or phrase.is_dotted()
     found = phrase.number_date()
-    if found is not None and (found.year is not None or is_dated or not phrase.is_strict):
-        is_doubtful = found.is_ambiguous or (found.is_dotted and not is_dated and found.year is None)
-        when.is_certain = when.is_certain and not is_doubtful
-    else:
-        phrase.at = start + is_led
-        found = phrase.month_day()
+    if found is not None and found.year is None and phrase.is_strict and not is_dated:
+        phrase.at, found = start, None
+    found = found or phrase.month_day()
     if found is None:
         is_read = _month_day(phrase, when, is_led)
         phrase.at = phrase.at if is_read else start
         return is_read
+    is_doubtful = found.is_ambiguous or (found.is_dotted and not is_dated and found.year is None)
+    when.is_certain = when.is_certain and not is_doubtful
     if found.year is None:
         when.month, when.month_days = found.month, (found.day,)
     else:

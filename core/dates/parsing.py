@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime, timedelta
+from itertools import count
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -71,7 +72,7 @@ def _divided(line: str, now: datetime, zone: ZoneInfo) -> Reading | None:
         for when, text in ((front.strip(), rest.strip()), (end.strip(), other.strip())):
             reading = read(when, now, zone) if when else None
             if reading is not None and not reading.text:
-                return Reading(schedule=reading.schedule, text=text, is_certain=reading.is_certain)
+                return replace(reading, text=text)
     return None
 
 
@@ -99,9 +100,8 @@ def _ruled(line: str, now: datetime, zone: ZoneInfo) -> Reading | None:
 
 def read(line: str, now: datetime, zone: ZoneInfo) -> Reading | None:
     """What English rules read in a line; None when they see no time. Raises Refused for one that is past."""
-    found = list(re.finditer(r"\S+", line))
-    typed = [match[0] for match in found]
-    today = now.astimezone(zone).date()
+    typed = line.split()
+    many, today = len(typed), now.astimezone(zone).date()
     # Words that only ask to be reminded.
     lowered = " ".join(clean(word) for word in typed[:6]) + " "
     skipped = next((len(lead.split()) for lead in words()["leads"] if lowered.startswith(lead + " ")), 0)
@@ -112,20 +112,13 @@ def read(line: str, now: datetime, zone: ZoneInfo) -> Reading | None:
         return None
     when, places = taken
     schedule = when.schedule(now, zone.key)
-    left = _remaining(line, found, places.union(range(skipped), range(len(typed), len(found))))
+    # What was not taken keeps the white space that stood between.
+    gone, place = places.union(range(skipped), range(len(typed), many)), count()
+    kept = re.sub(r"\S+", lambda word: "\0" if next(place) in gone else word[0], line).split("\0")
+    left = " ".join(filter(None, map(str.strip, kept))).strip(" \t\r\n,;:-–—")
     first, _, rest = left.partition(" ")
     text = rest.strip() if rest and first.lower() in (_AFTER_LEAD if skipped else ("to",)) else left
     return Reading(schedule=schedule, text=text, is_certain=when.is_certain and not _leaves_time(when, left, today))
-
-
-def _remaining(line: str, found: Sequence[re.Match[str]], taken: set[int]) -> str:
-    """The words that were not taken, with the white space that stood between them."""
-    kept = [match for index, match in enumerate(found) if index not in taken]
-    pieces: list[str] = []
-    for before, match in zip([None, *kept], kept, strict=False):
-        gap = line[before.end() : match.start()] if before is not None else ""
-        pieces += [" " if gap.strip() else gap, match[0]]
-    return "".join(pieces).strip(" \t\r\n,;:-–—")
 
 
 def _front(typed: Sequence[str], skipped: int, today: date) -> Taken | None:

@@ -18,6 +18,7 @@ WORDS = 7
 """No period is named with more words."""
 _DAY = timedelta(days=1)
 _LEADS = ("in the", "on the", "in", "on", "during the", "during", "over the", "over", "since", "the")
+_NEAR = {"last night": -1, "this morning": 0, "this afternoon": 0, "this evening": 0}
 _UNITS = ("day", "week", "month", "year")
 
 
@@ -53,11 +54,8 @@ class _Reader(Phrase):
         return None
 
     def near(self) -> Period | None:
-        if self.take("last night"):
-            return _days(self.today - _DAY)
-        if self.take("this morning", "this afternoon", "this evening"):
-            return _days(self.today)
-        ahead = self.look_up("days")
+        named = self.take(*_NEAR)
+        ahead = _NEAR[named] if named else self.look_up("days")
         return None if ahead is None else _days(self.today + ahead * _DAY)
 
     def running(self) -> Period | None:

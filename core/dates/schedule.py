@@ -202,14 +202,16 @@ class When:
         if any(clock.minute != minute for clock in self.clocks[1:]):
             raise Refused("Two times with different minutes do not fit into one reminder. Make one for each.")
         self.is_certain = self.is_certain and not any(clock.is_bare and clock.hour < 7 for clock in self.clocks[1:])
-        return f"{minute} {_joined({hour} | {clock.hour for clock in self.clocks[1:]})}"
+        hours = sorted({hour, *(clock.hour for clock in self.clocks[1:])})
+        return f"{minute} {','.join(map(str, hours))}"
 
     def _month_fields(self, months: int, here: datetime) -> str:
         """The three last fields of a cron line: days, months, weekdays."""
         if 12 % months:
             raise Refused("Only 1, 2, 3, 4, 6 or 12 months can repeat. Name the months in reminders of their own.")
         start = self.month or here.month
-        named_months = "*" if months == 1 else _joined((start - 1 + step) % 12 + 1 for step in range(0, 12, months))
+        numbers = sorted((start - 1 + step) % 12 + 1 for step in range(0, 12, months))
+        named_months = "*" if months == 1 else ",".join(map(str, numbers))
         if self.nth is not None:
             nth = "L" if self.nth < 0 else f"#{self.nth}"
             return f"* {named_months} {','.join(f'{(day + 1) % 7}{nth}' for day in self.weekdays)}"
@@ -265,10 +267,6 @@ def _cron_days(weekdays: tuple[int, ...]) -> str:
     if len(weekdays) > 2 and weekdays[-1] - weekdays[0] == len(weekdays) - 1 and weekdays[-1] < 6:
         return f"{weekdays[0] + 1}-{weekdays[-1] + 1}"
     return ",".join(str((day + 1) % 7) for day in weekdays)
-
-
-def _joined(numbers: Iterable[int]) -> str:
-    return ",".join(map(str, sorted(numbers)))
 
 
 def cron_schedule(fields: Sequence[str], zone: ZoneInfo) -> Schedule:
