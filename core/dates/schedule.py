@@ -106,9 +106,12 @@ class When:
             if self.is_repeated:
                 return self._repeated(here, zone)
             moment = self._moment(here)
+            local = moment.astimezone(here.tzinfo)
         except (OverflowError, ValueError) as error:
             raise Refused("That is too far away to be kept. Name a moment within the next hundred years.") from error
-        if self.said_weekday not in (None, moment.astimezone(here.tzinfo).weekday()):
+        if moment <= here:
+            raise Refused(f"{_said(local)} is past. Name a moment that is still to come. {EXAMPLES}")
+        if self.said_weekday not in (None, local.weekday()):
             self.is_certain = False
         return Schedule(zone=zone, at=moment)
 
@@ -131,15 +134,15 @@ class When:
 
     def _moment(self, here: datetime) -> datetime:
         if self.moment is not None:
-            return _future(self.moment.astimezone(UTC).replace(microsecond=0), here)
+            return self.moment.astimezone(UTC).replace(microsecond=0)
         today = here.date()
         if self.span is not None:
             day = later(today, self.span.months) + timedelta(days=self.span.days)
             if self.has_clock:
                 self.is_certain = self.is_certain and not self.span.seconds
-                return _future(wall(day, *self._plain_clock(), here), here)
+                return wall(day, *self._plain_clock(), here)
             moment = here if day == today else wall(day, here.hour, here.minute, here, here.second)
-            return _future(moment.astimezone(UTC) + timedelta(seconds=self.span.seconds), here)
+            return moment.astimezone(UTC) + timedelta(seconds=self.span.seconds)
         clock = self._clock()
         days = self._days(today)
         if self.part == "night" and self.clocks and clock.hour <= 5:
@@ -149,7 +152,7 @@ class When:
             if moment > here:
                 self.is_certain = self.is_certain and is_sure
                 return moment
-        return _future(choices[0][0], here)
+        return choices[0][0]
 
     def _choices(self, day: date, clock: Clock, here: datetime) -> list[tuple[datetime, bool]]:
         """What a clock time on a day can mean, and whether that is sure."""
@@ -220,13 +223,6 @@ class When:
         self.is_certain = self.is_certain and bool(days) and (bool(self.month) or max(days) <= 28)
         named_days = ",".join("L" if day in ends else str(day) for day in sorted(days or (here.day,)))
         return f"{named_days} {named_months} *"
-
-
-def _future(moment: datetime, here: datetime) -> datetime:
-    if moment <= here:
-        said = _said(moment.astimezone(here.tzinfo))
-        raise Refused(f"{said} is past. Name a moment that is still to come. {EXAMPLES}")
-    return moment
 
 
 def _first_start(here: datetime, hour: int, minute: int, ahead: int = 0, step: int = 1) -> datetime:
