@@ -24,6 +24,7 @@ from core.store.epoch import View
 from core.store.jobs import Job, Jobs
 from core.store.mailbox import Outbox, OutboxItem
 from core.types import Address, Answer, CommandSpec, ErasureEpoch, Inbound, Scope, Sender
+from gateway import texts
 from gateway.delivery import QuietReply
 
 PLATFORM = "cron"
@@ -149,7 +150,7 @@ class Scheduler:
             entry_id = await sink.admit(_inbound(standing, due_at, now, epoch), self._reply(job.id, late))
         elif standing.text:
             key = f"job:{job.id}:{due_at.isoformat()}"
-            answer = Answer(text=f"⏰ {standing.text} ({late})" if late else f"⏰ {standing.text}")
+            answer = Answer(text=(texts.LATE_REMINDER if late else texts.REMINDER).format(text=standing.text, late=late))
             item = OutboxItem(key=key, kind="reminder", address=standing.target, answer=answer, next_at=now)
             await self._outbox.put(item, epoch=epoch)
             self._on_wake()
