@@ -27,11 +27,10 @@ PART_CHARS = 3800
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class PendingEvent:
-    """An inbox entry, the reply to it and the outbox item of its answer; `command`: typed, or of the pressed button.
-    Plain ones (no commands) may be taken together with their neighbours; an overheard one is stored without an answer;
-    one that `is_beside` waits in no queue.
-    `is_stopped`: its turn is not begun anew. `joined_at`: on the loop's clock. `changes`: edits and deletions that came
-    before it was stored."""
+    """An inbox entry, the reply to it and the outbox item of its answer. Plain ones (no commands) may be taken together
+    with their neighbours; an overheard one is stored without an answer; one that `is_beside` waits in no queue.
+    `command`: see `Commands.given`. `is_stopped`: its turn is not begun anew. `joined_at`: on the loop's clock.
+    `changes`: edits and deletions that came before it was stored."""
 
     entry: InboxEntry
     reply: Reply
@@ -130,18 +129,14 @@ class ConversationQueues:
         finally:
             queue.running = None
 
-    async def extension(self, address: Address) -> list[PendingEvent] | None:
-        """What the turn that has just ended is to be begun anew with; None where it was not extended."""
+    async def extend(self, address: Address) -> bool:
+        """Whether the turn that has just ended is to be begun anew; what came in then is added to what `enter` gave."""
         queue = self._queues[address.key]
-        if not queue.is_extended:
-            return None
-        more: list[PendingEvent] = []
-        if queue.waiting and queue.waiting[0].goes_with(queue.taken[-1]):
+        if queue.is_extended and queue.waiting and queue.waiting[0].goes_with(queue.taken[-1]):
             first = queue.waiting[0]
             await _settle(queue, first)
-            more = _take(queue, first)
-            queue.taken += more
-        return more
+            queue.taken += _take(queue, first)
+        return queue.is_extended
 
     def stop(self, address: Address) -> bool:
         """False when no turn runs there."""

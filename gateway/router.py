@@ -26,7 +26,7 @@ from core.text.normalize import on_one_line
 from core.types import Address, Answer, Command, Inbound, Scope, Session
 from gateway import texts
 from gateway.access import CRON, Access, Verdict
-from gateway.commands.registry import CommandContext, Commands, is_yes
+from gateway.commands.registry import CommandContext, Commands
 from gateway.delivery import Delivery
 from gateway.queues import ConversationQueues, PendingEvent
 from gateway.supervisor import contained
@@ -210,6 +210,7 @@ class Router:
             await event.reply.abandon()
         elif event is not None and not event.is_taken:
             event.entry = replace(event.entry, inbound=replace(event.inbound, text=inbound.text))
+            event.command = event.inbound.command  # a yes that is reworded is none
             await self._inbox.update(event.entry)
         is_known = await self._agent.sessions.amend(inbound)
         if not is_known and event is not None and event.is_taken:
@@ -266,14 +267,13 @@ class Router:
             self._unanswered.remove(event)
             self._answered_at = asyncio.get_running_loop().time()
 
-    async def _answer(self, batch: Sequence[PendingEvent]) -> RunningTurn | None:
-        """One command, or one turn over what is left of the batch. Whoever was taken along is not served again: all of
-        them are told of a failure, while the queue is still theirs."""
+    async def _answer(self, batch: list[PendingEvent]) -> RunningTurn | None:
+        """One command, or one turn over the batch. Whoever was taken along is not served again: all of them are told of
+        a failure, while the queue is still theirs."""
+        if not batch:
+            return None
         try:
-            left = await self._without_confirmations(batch)
-            if not left:
-                return None
-            last = left[-1]
+            last = batch[-1]
             if last.command is not None:
                 await self._command(last, last.command)
             elif last.is_beside:
@@ -281,26 +281,15 @@ class Router:
                 gone = Answer(text=texts.BUTTON_EXPIRED, is_private=True)
                 await self._delivery.tell(last.inbound, last.reply, gone)
             elif last.is_overheard:
-                await self._repeat(left, self._agent.listen)
+                await self._repeat(batch, self._agent.listen)
             else:
-                return await self._ask(left)
+                return await self._ask(batch)
         except Exception as error:
             await self._apologise(batch, error)
         finally:
             for change in [change for one in batch for change in one.changes]:
                 await self._agent.sessions.amend(change)
         return None
-
-    async def _without_confirmations(self, batch: Sequence[PendingEvent]) -> list[PendingEvent]:
-        """Serves those that say yes to a question; returns the rest, which ended what was asked as they came."""
-        left = []
-        for event in batch:
-            may_confirm = is_yes(event.inbound, is_ok_enough=True)
-            if may_confirm and (confirmed := await self._commands.confirmed(event.inbound)) is not None:
-                await self._command(event, confirmed)
-            else:
-                left.append(event)
-        return left
 
     async def _ask(self, batch: list[PendingEvent]) -> RunningTurn | None:
         """One turn of the model, answered through the reply that came last."""
@@ -359,8 +348,7 @@ class Router:
     async def _deliver(self, batch: Sequence[PendingEvent], answer: Answer | None) -> None:
         """None: all that was to be answered was forgotten."""
         last = batch[-1]
-        for event in batch:
-            event.is_answered = True
+        last.is_answered = True
         answer = answer or Answer(text=texts.FORGOTTEN)
         # Behind it, what could not reach its person before.
         unseen = await self._delivery.unseen(last.inbound)
@@ -382,9 +370,7 @@ class Router:
         except (TimeoutError, StaleReadError) as error:
             if isinstance(error, TimeoutError) and not running.expired():
                 raise
-            more = await self._queues.extension(turn.address)
-            if more is not None:
-                batch += await self._without_confirmations(more)
+            if await self._queues.extend(turn.address):
                 if batch[-1] is not last:
                     await last.reply.abandon()
                     await self._begin(batch)
@@ -422,9 +408,8 @@ class Router:
 
     async def _apologise(self, batch: Sequence[PendingEvent], error: Exception) -> None:
         """What the person said is kept all the same; when not even that can be stored, the entries stay for the next
-        start. Raises the error when all of them were answered before."""
-        batch = [event for event in batch if not event.is_answered]
-        if not batch:
+        start. Raises the error when they were answered before."""
+        if batch[-1].is_answered:
             raise error
         incident = secrets.token_hex(4)
         inbound = batch[-1].inbound
@@ -434,10 +419,8 @@ class Router:
 
     async def _answer_instead(self, batch: Sequence[PendingEvent], answer: Answer) -> None:
         """Stores what the person said, with what is told instead of an answer."""
-        last = batch[-1]
-        inbound = last.inbound
-        for event in batch:
-            event.is_answered = True
+        last, inbound = batch[-1], batch[-1].inbound
+        last.is_answered = True
 
         async def kept(turn: Turn) -> Turn:
             if inbound.command is None and inbound.kind != "action":

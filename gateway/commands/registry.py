@@ -240,7 +240,7 @@ class Commands:
 
     async def confirmed(self, inbound: Inbound) -> Command | None:
         """The command that an event confirms; None when nothing waited, or the event is no yes and what waited is over.
-        Must see every press and all that may be a yes in its turn, before all else."""
+        Must see every press and all that may be a yes before it is accepted."""
         taker = f"{inbound.kind}:{inbound.message_id}"
         waiting = await self.actions.take(inbound.address, inbound.account, taker, self._clock.now())
         if inbound.kind == "action":
@@ -252,10 +252,11 @@ class Commands:
         return asked[0] if len(asked) == 1 else UNCLEAR
 
     async def given(self, inbound: Inbound, scope: Scope) -> Command | None:
-        """The command of an event: typed, or of a pressed button unless that has expired, or is not for this place or
-        person."""
+        """The command of an event: typed, of the question that it says yes to, or of a pressed button unless that has
+        expired, or is not for this place or person. What was asked before is over as any event is accepted."""
         if inbound.kind != "action":
-            return inbound.command
+            may_confirm = is_yes(inbound, is_ok_enough=True)
+            return (await self.confirmed(inbound) if may_confirm else None) or inbound.command
         if (confirmed := await self.confirmed(inbound)) is not None:
             return confirmed
         action = await self.actions.find(inbound.text, self._clock.now())

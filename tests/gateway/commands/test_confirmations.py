@@ -14,7 +14,7 @@ from core.store.sqlite.database import Database
 from core.types import Account, Address, Answer, Attachment, Command, CommandSpec, Origin, Scope
 from gateway.commands.registry import CommandContext, Commands, is_yes
 from tests.fixtures.clock import SteadyClock
-from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
+from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
 from tests.fixtures.samples import ANA, CHAT, inbound
 from tests.fixtures.scripted_model import ScriptedModel
 
@@ -235,3 +235,27 @@ async def test_an_ok_is_not_enough_for_what_cannot_be_undone(home: Path) -> None
         await harness.say("/bomb 7")
         await harness.say("ok")
         assert bomb.blown == []
+
+
+async def test_a_yes_that_came_before_the_question_or_was_reworded_since_confirms_nothing(home: Path) -> None:
+    model = ScriptedModel()
+    async with open_gateway(home, model) as harness:
+        await harness.say("I moved to Zanzibar in May.")
+        replies = [KeptReply(), KeptReply()]
+        numbers = [
+            await harness.router.admit(harness.inbound(text), reply)
+            for text, reply in zip(("/forget Zanzibar", "yes"), replies, strict=True)
+        ]
+        for number in numbers:
+            assert number is not None
+            await harness.router.serve(number)
+        assert "Answer **yes**" in replies[0].text
+        assert replies[1].text == "ok", "the model answers it"
+        await harness.say("/forget Zanzibar")
+        reworded = KeptReply()
+        number = await harness.router.admit(harness.inbound("yes", message_id="901"), reworded)
+        assert number is not None
+        await harness.router.admit(harness.inbound("no, wait", kind="edit", message_id="901"), KeptReply())
+        await harness.router.serve(number)
+        assert reworded.text == "ok"
+        assert "I moved to" in (await harness.say("/recall Zanzibar")).text
