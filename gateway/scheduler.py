@@ -150,7 +150,8 @@ class Scheduler:
             entry_id = await sink.admit(_inbound(standing, due_at, now, epoch), self._reply(job.id, late))
         elif standing.text:
             key = f"job:{job.id}:{due_at.isoformat()}"
-            answer = Answer(text=(texts.LATE_REMINDER if late else texts.REMINDER).format(text=standing.text, late=late))
+            words = texts.LATE_REMINDER if late else texts.REMINDER
+            answer = Answer(text=words.format(text=standing.text, late=late))
             item = OutboxItem(key=key, kind="reminder", address=standing.target, answer=answer, next_at=now)
             await self._outbox.put(item, epoch=epoch)
             self._on_wake()
