@@ -281,7 +281,7 @@ class Erasures:
 
     async def begun(self, before: datetime | None = None) -> list[ErasureList]:
         """Unfinished lists that were begun (before a moment)."""
-        return list(map(_list_of, await self._database.fetch_all(_BEGUN, {"before": rows.maybe_timestamp(before)})))
+        return list(map(_list_of, await self._database.fetch_all(_BEGUN, {"before": before})))
 
     async def finish(self, found: ErasureList) -> None:
         """Erases all rows of the list. What was looked for goes last: after a crash it is found again."""

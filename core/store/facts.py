@@ -525,7 +525,7 @@ def _values(connection: Connection, fact: Fact) -> dict[str, Any]:
     """All columns, with moments as numbers, as they are kept in the history."""
     return {
         **rows.values_of(fact),
-        **{name: rows.maybe_timestamp(getattr(fact, name)) for name in _MOMENTS},
+        **{name: (at := getattr(fact, name)) and rows.timestamp(at) for name in _MOMENTS},
         "last_at": rows.timestamp(fact.said_at),
         "folded": folded(rows.clean(fact.content)),
         "account": "" if fact.account is None else rows.clean(fact.account.key),

@@ -305,12 +305,11 @@ UPDATE outbox SET dead_at = NULL, attempts = 0, next_at = :now
 WHERE {_OF_PREFIX} AND dead_at IS NOT NULL AND payload IS NOT NULL
 """
 
-INSERT = """
-INSERT INTO outbox (key, lane, kind, payload, posted, reply_to, attempts, next_at, created_at)
-VALUES (:key, :address, :kind, :payload, :posted, :reply_to, :attempts, :next_at, :created_at)
-"""
 INSERT_OR_FILL = f"""
-{INSERT} ON CONFLICT (key) DO UPDATE SET payload = excluded.payload, next_at = excluded.next_at
+INSERT INTO outbox (key, lane, kind, payload, posted, message_id, reply_to, attempts, next_at, created_at)
+VALUES (:key, :address, :kind, :payload, :posted, :message_id, :reply_to, :attempts, :next_at, :created_at)
+ON CONFLICT (key) DO UPDATE SET payload = excluded.payload, next_at = excluded.next_at,
+    message_id = COALESCE(excluded.message_id, message_id)
 WHERE {OPEN}
 """
 PUT = f"{INSERT_OR_FILL} AND payload IS NULL"
@@ -320,7 +319,8 @@ FROM outbox WHERE outbox.key = :key AND messages.id = outbox.message_id
 """
 SET_POSTED = "UPDATE outbox SET posted = :posted WHERE key = :key"
 DONE = """
-UPDATE outbox SET done_at = :now, dead_at = NULL, payload = NULL, next_at = NULL, error = NULL
+UPDATE outbox SET posted = COALESCE(:posted, posted), done_at = :now, dead_at = NULL, payload = NULL, next_at = NULL,
+    error = NULL
 WHERE key = :key AND done_at IS NULL
 """
 UNSEEN = """
@@ -382,13 +382,11 @@ class Outbox:
     async def done(self, key: str, posted: Sequence[str] = ()) -> None:
         """Marks the item delivered by these messages, if any are named, and deletes its content, which stands in the
         conversation; the message there gets the platform's id of its first part."""
-        values = {"key": key, "now": self._clock.now(), "posted": rows.dump(list(posted))}
+        values = {"key": key, "now": self._clock.now(), "posted": rows.dump(list(posted)) if posted else None}
 
         def work(connection: Connection) -> None:
-            if posted:
-                connection.execute(SET_POSTED, values)
-            connection.execute(SET_POSTED_ID, values)
             connection.execute(DONE, values)
+            connection.execute(SET_POSTED_ID, values)
 
         await self._database.write(work)
 
@@ -438,21 +436,20 @@ class Outbox:
 def fill_outbox_item(connection: Connection, outbox_item: OutboxItem, now: datetime, message_id: int | None) -> None:
     """Makes an item or fills the held one of that key, unless it is over; one without an answer is only held.
     `message_id`: of the same words in the conversation."""
-    values = _values(outbox_item, now) | {"message_id": message_id}
-    connection.execute(PUT if outbox_item.answer is None else INSERT_OR_FILL, values)
-    if outbox_item.answer is not None:
-        connection.execute(f"UPDATE outbox SET message_id = :message_id WHERE key = :key AND {OPEN}", values)
+    statement = PUT if outbox_item.answer is None else INSERT_OR_FILL
+    connection.execute(statement, _values(outbox_item, now, message_id))
 
 
 def _list(platforms: Collection[str] | None) -> str | None:
     return None if platforms is None else list_value(platforms)
 
 
-def _values(outbox_item: OutboxItem, now: datetime) -> dict[str, object]:
+def _values(outbox_item: OutboxItem, now: datetime, message_id: int | None = None) -> dict[str, object]:
     return {
         **rows.values_of(outbox_item),
         "payload": rows.dump_answer(outbox_item.answer),
         "posted": rows.dump(list(outbox_item.posted)),
+        "message_id": message_id,
         "created_at": now,
     }
 

@@ -22,8 +22,8 @@ from core.types import Account, Address, Answer, Inbound, Json, Message, Scope, 
 SESSIONS = """
 SELECT sessions.id, addresses.platform, addresses.chat_id, addresses.thread_id, scopes.key AS scope_key,
     sessions.started_at, sessions.last_at, sessions.ended_at, sessions.end_reason, sessions.title, sessions.external_id,
-    sessions.parent_id, sessions.root_id, sessions.opens_at, sessions.messages, sessions.model, sessions.system_prompt,
-    sessions.sight, addresses.link_base
+    sessions.parent_id, COALESCE(sessions.root_id, sessions.id) AS root_id, sessions.opens_at, sessions.messages,
+    sessions.model, sessions.system_prompt, sessions.sight, addresses.link_base
 FROM sessions
 JOIN addresses ON addresses.id = sessions.address_id
 JOIN scopes ON scopes.id = sessions.scope_id
@@ -58,10 +58,6 @@ def timestamp(at: datetime) -> float:
     if at.tzinfo is None:
         raise ValueError("a moment without a time zone cannot be stored")
     return at.timestamp()
-
-
-def maybe_timestamp(at: datetime | None) -> float | None:
-    return None if at is None else timestamp(at)
 
 
 def moment(seconds: float) -> datetime:

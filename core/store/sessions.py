@@ -57,14 +57,12 @@ ORDER BY messages.id
 not appear in the middle of the child's prefix."""
 
 INSERT = """
-INSERT INTO sessions (address_id, scope_id, external_id, parent_id, opens_at, closes_at, title, model,
+INSERT INTO sessions (address_id, scope_id, external_id, parent_id, root_id, opens_at, closes_at, title, model,
     system_prompt, started_at, last_at, ended_at, end_reason)
-VALUES (:address, :scope, :external_id, :parent_id, :opens_at, (SELECT COALESCE(MAX(id), 0) + 1 FROM messages),
-    :title, :model, :system_prompt, :started_at, :last_at, :ended_at, :end_reason)
+VALUES (:address, :scope, :external_id, :parent_id, (SELECT COALESCE(root_id, id) FROM sessions WHERE id = :parent_id),
+    :opens_at, (SELECT COALESCE(MAX(id), 0) + 1 FROM messages), :title, :model, :system_prompt, :started_at, :last_at,
+    :ended_at, :end_reason)
 RETURNING id
-"""
-SET_ROOT = """
-UPDATE sessions SET root_id = COALESCE((SELECT root_id FROM sessions WHERE id = :parent), id) WHERE id = :id
 """
 END = "UPDATE sessions SET ended_at = :at, end_reason = :reason WHERE id = :id AND ended_at IS NULL"
 END_OPEN = "UPDATE sessions SET ended_at = :at, end_reason = :reason WHERE address_id = :address AND ended_at IS NULL"
@@ -505,9 +503,7 @@ def create(connection: Connection, session: Session, ending: EndReason = "new") 
         "scope": rows.ensure_scope(connection, session.scope),
         "last_at": session.last_at or session.started_at,
     }
-    session_id = rows.insert(connection, INSERT, values)
-    connection.execute(SET_ROOT, {"id": session_id, "parent": session.parent_id})
-    return _load(connection, session_id)
+    return _load(connection, rows.insert(connection, INSERT, values))
 
 
 def _load(connection: Connection, session_id: int) -> Session:

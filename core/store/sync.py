@@ -234,7 +234,7 @@ class SyncQueue:
         self, session_id: int | None, provider: str, since: datetime | None = None, has_imported: bool = True
     ) -> Sequence[Row]:
         """One or all with a message since then, and how far a service was told of them."""
-        between = {"first": session_id or 0, "last": session_id or 2**63 - 1, "since": rows.maybe_timestamp(since) or 0}
+        between = {"first": session_id or 0, "last": session_id or 2**63 - 1, "since": since or 0}
         values = {**between, "provider": provider, "has_imported": has_imported}
         return await self.database.fetch_all(_SESSIONS, values)
 

@@ -87,7 +87,7 @@ async def test_a_session_that_goes_on_another_one_keeps_its_parent(tmp_path: Pat
     assert (report.known, len(report.sessions)) == (3, 3)
 
     def lineage(connection: sqlite3.Connection) -> list[tuple[object, ...]]:
-        found = connection.execute("SELECT external_id, parent_id, root_id FROM sessions ORDER BY id")
+        found = connection.execute("SELECT external_id, parent_id, COALESCE(root_id, id) FROM sessions ORDER BY id")
         return [tuple(row) for row in found]
 
     assert await database.read(lineage) == [("hermes:s1", None, 1), ("hermes:s2", 1, 1), ("hermes:s3", 2, 1)]
