@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 
 from core.store.archive import Conversation, Skipped, TransferRecord
 from core.store.engine import Connection
-from core.store.sqlite.hermes import open_hermes
+from core.store.sqlite.database import open_hermes
 from core.transfer.formats import HIDDEN, Choices, conversation_of, from_seconds, mapping, record_of
 from core.types import Address, Role
 

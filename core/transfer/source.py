@@ -17,7 +17,7 @@ from typing import BinaryIO
 
 from core.errors import HistoryError
 from core.store.archive import Skipped, TransferRecord
-from core.store.sqlite.hermes import open_hermes
+from core.store.sqlite.database import open_hermes
 from core.transfer import exports, hermes
 from core.transfer.formats import BYTE_ORDER_MARK, Choices, json_events, read_lines
 
