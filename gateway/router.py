@@ -21,11 +21,11 @@ from core.agent.turn import Agent, RunningTurn
 from core.errors import DeliveryError, StaleReadError, StoreError
 from core.ports import Adapter, Clock, Reply
 from core.store.epoch import EpochGuard
-from core.store.mailbox import InboxEntry, OutboxItem
+from core.store.mailbox import InboxEntry
 from core.text.normalize import on_one_line
 from core.types import Address, Answer, Command, Inbound, Scope, Session
 from gateway import texts
-from gateway.access import CRON, Access, Verdict
+from gateway.access import CRON, Access
 from gateway.commands.registry import CommandContext, Commands
 from gateway.delivery import Delivery
 from gateway.queues import ConversationQueues, PendingEvent
@@ -98,8 +98,15 @@ class Router:
         if entry_id is None:
             return None
         self._told_of_outage.clear()
-        entry = InboxEntry(id=entry_id, inbound=inbound, received_at=now)
-        self._join(self._pending(entry, reply, scope, self._delivery.draft(inbound), verdict, command))
+        event = PendingEvent(
+            entry=InboxEntry(id=entry_id, inbound=inbound, received_at=now),
+            reply=reply,
+            scope=scope,
+            outbox_item=self._delivery.draft(inbound),
+            command=command,
+            is_overheard=verdict == "overheard",
+        )
+        self._join(event)
         return entry_id
 
     def _tell_of_outage(self, inbound: Inbound, error: StoreError) -> None:
@@ -186,8 +193,14 @@ class Router:
             await self._inbox.close([entry.id])
             return None
         outbox_item = await self._delivery.outbox.find(self._delivery.draft(inbound))
-        reply = adapter.reply(inbound.address, outbox_item.reply_to)
-        event = self._pending(entry, reply, scope, outbox_item, verdict, await self._commands.given(inbound, scope))
+        event = PendingEvent(
+            entry=entry,
+            reply=adapter.reply(inbound.address, outbox_item.reply_to),
+            scope=scope,
+            outbox_item=outbox_item,
+            command=await self._commands.given(inbound, scope),
+            is_overheard=verdict == "overheard",
+        )
         age = self._clock.now() - entry.received_at
         if inbound.kind == "message" and not event.is_overheard and age > limit_age:
             await self._answer_instead((event,), Answer(text=texts.away(age)))
@@ -216,28 +229,10 @@ class Router:
         if not is_known and event is not None and event.is_taken:
             event.changes.append(inbound)
 
-    def _pending(
-        self,
-        entry: InboxEntry,
-        reply: Reply,
-        scope: Scope,
-        outbox_item: OutboxItem,
-        verdict: Verdict,
-        command: Command | None,
-    ) -> PendingEvent:
-        # What only reads, and a button that has expired, is served at once, beside the running turn.
-        is_press = entry.inbound.kind == "action"
-        return PendingEvent(
-            entry=entry,
-            reply=reply,
-            scope=scope,
-            outbox_item=outbox_item,
-            command=command,
-            is_overheard=verdict == "overheard",
-            is_beside=is_press if command is None else self._commands.is_reading(command),
-        )
-
     def _join(self, event: PendingEvent) -> None:
+        # What only reads, and a button that has expired, is served at once, beside the running turn.
+        is_press = event.inbound.kind == "action"
+        event.is_beside = is_press if event.command is None else self._commands.is_reading(event.command)
         self._events[event.entry.id] = event
         if not event.is_beside:
             self._queues.join(event)
