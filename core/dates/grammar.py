@@ -237,12 +237,11 @@ Step = Callable[[Phrase, When, date], bool]
 def read(line: Sequence[str], today: date, is_strict: bool = False) -> tuple[When, int] | None:
     """What the first words of `line` say about time and how many those are; None when they do not begin with a time.
     `is_strict` for words behind other text, where "20 minutes" is more likely to be a length than a moment."""
-    phrase, when = Phrase(line, is_strict), When()
-    steps = iter(_STEPS)
+    phrase, when, steps = Phrase(line, is_strict), When(), iter(_STEPS)
     while not phrase.is_done and (step := next(steps, None)):
         start, more = phrase.at, replace(when)
         if step(phrase, more, today) and phrase.at > start:
-            when, steps = more, iter(_STEPS)
+            when, steps = more, iter(_BEHIND_A_DAY if more.has_day else _STEPS)
         else:
             phrase.at = start
     return (when, phrase.at) if when.has_day or when.has_clock else None
@@ -250,8 +249,7 @@ def read(line: Sequence[str], today: date, is_strict: bool = False) -> tuple[Whe
 
 def _instant(phrase: Phrase, when: When, today: date) -> bool:
     phrase.take("at", "on")
-    moment = None if when.has_day else phrase.instant()
-    if moment is None:
+    if (moment := phrase.instant()) is None:
         return False
     when.day = moment.date()
     if moment.tzinfo is not None:
@@ -263,8 +261,6 @@ def _instant(phrase: Phrase, when: When, today: date) -> bool:
 
 def _in_span(phrase: Phrase, when: When, today: date) -> bool:
     """``in 20 minutes``, ``2 hours from now``; at the front also ``1h30m``."""
-    if when.has_day:
-        return False
     is_led = bool(phrase.take("in"))
     is_front = phrase.at == 0 and not phrase.is_strict and phrase.peek()[:1].isdigit()
     when.span = phrase.span()
@@ -311,8 +307,6 @@ def _part(phrase: Phrase, when: When, today: date) -> bool:
 
 
 def _day(phrase: Phrase, when: When, today: date) -> bool:
-    if when.has_day:
-        return False
     if named := phrase.take(*words()["days"]):
         when.day = today + timedelta(days=words()["days"][named])
         when.part = "night" if named == "tonight" else when.part
@@ -392,8 +386,6 @@ def _month_day(phrase: Phrase, when: When, is_led: bool) -> bool:
 
 def _repeat(phrase: Phrase, when: When, today: date) -> bool:
     """``every monday``, ``daily``, ``weekdays``, ``mondays``, ``on the 1st of every month``."""
-    if when.has_day:
-        return False
     phrase.take("on")
     when.is_repeated = True
     if words_behind_every := phrase.look_up("repeated") or phrase.look_up("weekday_groups"):
@@ -462,3 +454,4 @@ def _detail(phrase: Phrase, when: When, today: date) -> bool:
 _STEPS: tuple[Step, ...] = (
     _instant, _repeat, _in_span, _detail, _more_clocks, _part, _day, _clock,
 )  # fmt: skip
+_BEHIND_A_DAY: tuple[Step, ...] = (_detail, _more_clocks, _part, _clock)
