@@ -205,7 +205,9 @@ async def build_router(
     soul, budget_chars = SOUL.read_text(encoding="utf-8"), settings.memory.prefetch_chars
     prompt = Prompt(services.owner_files, soul, zone, memory, budget_chars)
     sessions = SessionTracker(services.conversations, prompt, memory, services.clock, settings.model, helper)
-    recall = ExpandedRecall(services.recall, services.transcripts, helper, settings.model.helper, services.clock, zone)
+    recall = ExpandedRecall(
+        services.recall, services.conversations, helper, settings.model.helper, services.clock, zone
+    )
     reminders, review = ReminderCommands(services), services.notebook.review
     plan = reminder(services.appointments, services.conversations, evidence, review, reminders.ask)
     core_tools = [session_search(recall, zone), plan]

@@ -35,7 +35,7 @@ class OwnerNotices:
         """Leaves a notice once for each `key`, for the owner or the person of `scope`, on another platform than
         `not_on`."""
         services = self._services
-        sessions = await services.transcripts.recent(await services.people.scopes(scope), LOOKED_AT)
+        sessions = await services.conversations.recent(await services.people.scopes(scope), LOOKED_AT)
         places = [one.address for one in sessions if not one.scope.is_room and one.address.platform != not_on]
         places.sort(key=lambda address: address.platform == "terminal")
         if not places:

@@ -29,7 +29,7 @@ from core.store.mailbox import Inbox, Outbox
 from core.store.notes import FACT, Notes, PendingNote
 from core.store.people import People
 from core.store.rows import meta, set_meta
-from core.store.sessions import Conversations, IncognitoRegistry, Transcripts
+from core.store.sessions import Conversations, IncognitoRegistry
 from core.store.sqlite.database import Database
 from core.store.sync import SyncQueue
 from core.store.usage import UsageLog
@@ -65,7 +65,6 @@ class Services:
         self.clock = clock
         self.database = database
         self.conversations = Conversations(database, clock, registry)
-        self.transcripts = Transcripts(database)
         self.recall = Recall(database, clock, zone)
         self.people = People(database, registry)
         self.links = Links(database)

@@ -23,7 +23,7 @@ from core.search.ranking import fused
 from core.search.recall import Recall
 from core.search.results import CUT, MATCHES_SHOWN, SESSIONS_MAX, joined, page_of, within
 from core.store.query import FoundSession, SearchQuery, SearchResults
-from core.store.sessions import Transcripts
+from core.store.sessions import Conversations
 from core.text.normalize import language_data
 from core.types import Completion, Message, Payer
 
@@ -62,10 +62,16 @@ class ExpandedRecall:
     summaries_s = SUMMARIES_S
 
     def __init__(
-        self, recall: Recall, transcripts: Transcripts, model: Model | None, name: str, clock: Clock, zone: str = "UTC"
+        self,
+        recall: Recall,
+        conversations: Conversations,
+        model: Model | None,
+        name: str,
+        clock: Clock,
+        zone: str = "UTC",
     ) -> None:
         self._recall = recall
-        self._transcripts = transcripts
+        self._conversations = conversations
         self._model = model
         self._name = name
         self._clock = clock
@@ -176,7 +182,7 @@ class ExpandedRecall:
         """What people may see of the session and of its lineage's matches, outside the model's window."""
         spans = query.hidden
         ids = dict.fromkeys([found.session.id, *(hit.session_id for hit in found.matches)])
-        rows = [row for id_ in ids for row in await self._transcripts.transcript(id_, query.scopes)]
+        rows = [row for id_ in ids for row in await self._conversations.transcript(id_, query.scopes)]
         return sorted(
             (
                 row

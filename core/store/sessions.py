@@ -446,23 +446,6 @@ class Conversations:
     async def unmark(self, address: Address) -> None:
         await self._database.execute(_UNMARK, rows.place(address))
 
-    def _history(self, connection: Connection, session: Session, scopes: frozenset[Scope]) -> list[Message]:
-        keys = {scope.key for scope in scopes}
-        messages = []
-        for *row, sight in connection.execute(HISTORY, {"session": session.id, "scopes": scope_parameter(scopes)}):
-            message = self._message_of(tuple(row))
-            if message.sent is not None and sight is not None and not keys.issuperset(json.loads(sight)):
-                message = replace(message, sent=message.sent[:2])
-            messages.append(message)
-        return messages
-
-
-class Transcripts:
-    """Sessions as people look at them: lists and texts, only what the scopes allow."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
     async def recent(self, scopes: frozenset[Scope], limit: int, text: str | None = None) -> list[Session]:
         """Sessions that have messages, latest first, at most 1,000; with `text`, those that have it, normalized, in
         their title."""
@@ -477,6 +460,16 @@ class Transcripts:
         """All that was said in a session, oldest first; empty for one of other scopes."""
         found = await self._database.fetch_all(TRANSCRIPT, _visible_values(session_id, scopes))
         return [message_of(row) for row in found]
+
+    def _history(self, connection: Connection, session: Session, scopes: frozenset[Scope]) -> list[Message]:
+        keys = {scope.key for scope in scopes}
+        messages = []
+        for *row, sight in connection.execute(HISTORY, {"session": session.id, "scopes": scope_parameter(scopes)}):
+            message = self._message_of(tuple(row))
+            if message.sent is not None and sight is not None and not keys.issuperset(json.loads(sight)):
+                message = replace(message, sent=message.sent[:2])
+            messages.append(message)
+        return messages
 
 
 def _visible_values(session_id: int, scopes: frozenset[Scope]) -> dict[str, object]:

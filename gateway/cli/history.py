@@ -108,7 +108,12 @@ async def _searching(services: Services, query: SearchQuery) -> AsyncIterator[Hi
     try:
         helper = None if model is None else MeteredModel(model, services.usage_log, services.clock)
         yield ExpandedRecall(
-            services.recall, services.transcripts, helper, settings.model.helper, services.clock, settings.general.zone
+            services.recall,
+            services.conversations,
+            helper,
+            settings.model.helper,
+            services.clock,
+            settings.general.zone,
         )
     finally:
         if model is not None:

@@ -68,7 +68,7 @@ class ReminderCommands:
         What was imported may have been said to somebody else."""
         services = self._services
         if context.is_shell and (connected := services.settings.platforms):
-            for session in await services.transcripts.recent(await services.people.scopes(LOCAL), LOOK_BACK):
+            for session in await services.conversations.recent(await services.people.scopes(LOCAL), LOOK_BACK):
                 address, scope = session.address, session.scope
                 is_direct = scope.key.startswith(f"account:{address.platform}:")
                 if address.platform in connected and is_direct and session.external_id is None:

@@ -89,7 +89,7 @@ class SessionCommands:
 
 async def find_sessions(services: Services, scopes: frozenset[Scope], text: str, limit: int) -> list[Session]:
     """The latest; with `text` those that have it in their title, then those in which it was said, best first."""
-    sessions = await services.transcripts.recent(scopes, limit, text or None)
+    sessions = await services.conversations.recent(scopes, limit, text or None)
     if text:
         results = await services.recall.recall(SearchQuery(text=text, scopes=scopes, limit=limit))
         known = {session.id for session in sessions}

@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from config.settings import Settings
 from core.search.expansion import ExpandedRecall
 from core.store.query import SearchQuery, SearchResults
-from core.store.sessions import Transcripts
+from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
 from gateway.services import client
 from tests.bench.locomo import LIMIT, SCOPE, SESSIONS, Mneme
@@ -37,7 +37,9 @@ class Expanded(Mneme):
         self._stack.push_async_callback(model.close)
         path = Path(self._folder.name) / "state.db"
         database = await self._stack.enter_async_context(Database.open(path))
-        self._research = ExpandedRecall(self._recall, Transcripts(database), model, settings.model.helper, clock)
+        self._research = ExpandedRecall(
+            self._recall, Conversations(database, clock), model, settings.model.helper, clock
+        )
 
     def _ask(self, text: str, count: int) -> SearchResults:
         if self._last is None or self._last[0] != text:

@@ -11,7 +11,7 @@ from core.errors import ModelError
 from core.search.expansion import NOT_EXPANDED, SEARCHES, ExpandedRecall
 from core.search.recall import Recall
 from core.store.query import SearchQuery
-from core.store.sessions import Transcripts
+from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.scripted_model import ScriptedModel, says
@@ -26,7 +26,9 @@ async def _note(database: Database, model: ScriptedModel, text: str = ASKED, lim
     """What the answer says about the searches that were made of the question."""
     await StoredHistory(database).session(["the ferry"])
     clock = SteadyClock()
-    recall = ExpandedRecall(Recall(database, clock), Transcripts(database), model, "small", clock, "Europe/Lisbon")
+    recall = ExpandedRecall(
+        Recall(database, clock), Conversations(database, clock), model, "small", clock, "Europe/Lisbon"
+    )
     recall.expansion_s = limit_s
     found = await recall.recall(SearchQuery(scopes=frozenset({ANA}), text=text, is_expanded=True))
     assert found.sessions

@@ -14,7 +14,7 @@ from core.ports import Model
 from core.search.expansion import NO_MODEL, NOT_EXPANDED, ExpandedRecall
 from core.search.recall import Recall
 from core.store.query import SearchQuery, SearchResults
-from core.store.sessions import Transcripts
+from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.gateway_harness import open_gateway
@@ -33,7 +33,7 @@ def stored(database: Database) -> StoredHistory:
 
 def _research(database: Database, model: Model | None) -> ExpandedRecall:
     clock = SteadyClock()
-    return ExpandedRecall(Recall(database, clock), Transcripts(database), model, "small", clock, "UTC")
+    return ExpandedRecall(Recall(database, clock), Conversations(database, clock), model, "small", clock, "UTC")
 
 
 async def _ask(database: Database, text: str, *searches: str, **changes: object) -> SearchResults:

@@ -23,7 +23,7 @@ from core.search.expansion import (
 )
 from core.search.recall import Recall
 from core.store.query import SearchQuery, SearchResults
-from core.store.sessions import Transcripts
+from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.load_model import LoadModel
@@ -51,7 +51,7 @@ async def _told(database: Database, model: Model, query: SearchQuery = MINE, lim
 
 def _expanded(database: Database, model: Model | None, name: str = "small") -> ExpandedRecall:
     clock = SteadyClock()
-    return ExpandedRecall(Recall(database, clock), Transcripts(database), model, name, clock, ZONE.key)
+    return ExpandedRecall(Recall(database, clock), Conversations(database, clock), model, name, clock, ZONE.key)
 
 
 async def test_what_the_model_is_sent(stored: StoredHistory, database: Database) -> None:

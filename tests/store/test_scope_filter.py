@@ -12,7 +12,7 @@ from core.dates.schedule import Schedule
 from core.store.jobs import Job, Jobs
 from core.store.notes import Author, NoteChange, Notes, Operation, PendingNote
 from core.store.rows import scope_parameter, visible
-from core.store.sessions import Conversations, Transcripts
+from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
 from core.store.usage import ModelCall, UsageLog
 from core.types import Message, Payer, Scope, Session, Usage
@@ -50,7 +50,7 @@ class _Kept:
 @pytest.fixture
 async def kept(database: Database, clock: SteadyClock) -> _Kept:
     """One of everything, all of it Ana's; and something of Bob's, so that the wrong scopes exist too."""
-    conversations, transcripts = Conversations(database, clock), Transcripts(database)
+    conversations = Conversations(database, clock)
     jobs, notes = Jobs(database), Notes(database)
     session = await opened(conversations, "secret", title="secret title")
     await conversations.append([message(session.id, "more", usage=Usage(input=1))])
@@ -80,9 +80,9 @@ async def kept(database: Database, clock: SteadyClock) -> _Kept:
             "find": lambda session_id, _, scopes: conversations.find(session_id, scopes),
             "history": history,
             "history of the open session": lambda _, __, scopes: _open_history(conversations, scopes),
-            "transcript": lambda session_id, _, scopes: transcripts.transcript(session_id, scopes),
-            "recent": lambda _, __, scopes: transcripts.recent(scopes, 10),
-            "recent by text": lambda _, __, scopes: transcripts.recent(scopes, 10, "secret"),
+            "transcript": lambda session_id, _, scopes: conversations.transcript(session_id, scopes),
+            "recent": lambda _, __, scopes: conversations.recent(scopes, 10),
+            "recent by text": lambda _, __, scopes: conversations.recent(scopes, 10, "secret"),
             "sums of calls": lambda session_id, _, scopes: _sums(calls, scopes, session_id),
             "sessions with calls": lambda _, __, scopes: calls.sessions(scopes, 10),
             "months with calls": lambda _, __, scopes: calls.months(scopes),
@@ -131,7 +131,7 @@ async def test_what_is_not_yours_answers_like_what_does_not_exist(kept: _Kept, w
 async def test_every_reading_method_that_takes_scopes_is_in_the_matrix(kept: _Kept) -> None:
     taking = {
         f"{noun.__name__}.{name}"
-        for noun in (UsageLog, Conversations, Transcripts, Jobs, Notes)
+        for noun in (UsageLog, Conversations, Jobs, Notes)
         for name, method in vars(noun).items()
         if "scopes" in getattr(method, "__annotations__", {}) and not name.startswith("_")
     }
@@ -139,8 +139,8 @@ async def test_every_reading_method_that_takes_scopes_is_in_the_matrix(kept: _Ke
         "Conversations.find",
         "Conversations.history",
         "Conversations.opened",
-        "Transcripts.transcript",
-        "Transcripts.recent",
+        "Conversations.transcript",
+        "Conversations.recent",
         "UsageLog.spent",
         "UsageLog.sessions",
         "UsageLog.months",

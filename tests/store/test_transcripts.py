@@ -1,4 +1,4 @@
-"""The contract of Transcripts: what people see of sessions."""
+"""What people see of sessions."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from core.store.sessions import Conversations, Transcripts
+from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
 from core.types import Address
 from tests.fixtures.clock import SteadyClock
@@ -20,18 +20,11 @@ def conversations(database: Database, clock: SteadyClock) -> Conversations:
     return Conversations(database, clock)
 
 
-@pytest.fixture
-def transcripts(database: Database) -> Transcripts:
-    return Transcripts(database)
+async def _listed(conversations: Conversations, text: str | None = None, limit: int = 10) -> list[str | None]:
+    return [found.title for found in await conversations.recent(MINE, limit, text)]
 
 
-async def _listed(transcripts: Transcripts, text: str | None = None, limit: int = 10) -> list[str | None]:
-    return [found.title for found in await transcripts.recent(MINE, limit, text)]
-
-
-async def test_recent_sessions_are_those_that_something_was_said_in(
-    conversations: Conversations, transcripts: Transcripts
-) -> None:
+async def test_recent_sessions_are_those_that_something_was_said_in(conversations: Conversations) -> None:
     for hour, title in enumerate(("oldest", "middle", "newest")):
         made = await conversations.create(session(title=title, address=Address(platform="terminal", chat_id=title)))
         await conversations.append([message(made.id, created_at=NOON + timedelta(hours=hour))])
@@ -39,27 +32,27 @@ async def test_recent_sessions_are_those_that_something_was_said_in(
     commands = await conversations.create(session(title="commands only"))
     await conversations.append([message(commands.id, "/help", kind="command")])
     await opened(conversations, "theirs", scope=BOB, address=Address(platform="discord", chat_id="1"))
-    assert await _listed(transcripts) == ["newest", "middle", "oldest"]
-    assert await _listed(transcripts, limit=2) == ["newest", "middle"]
-    assert await _listed(transcripts, limit=10**30) == ["newest", "middle", "oldest"]
-    assert await _listed(transcripts, limit=-1) == []
-    (newest,) = await transcripts.recent(MINE, 1)
+    assert await _listed(conversations) == ["newest", "middle", "oldest"]
+    assert await _listed(conversations, limit=2) == ["newest", "middle"]
+    assert await _listed(conversations, limit=10**30) == ["newest", "middle", "oldest"]
+    assert await _listed(conversations, limit=-1) == []
+    (newest,) = await conversations.recent(MINE, 1)
     assert newest == await conversations.find(newest.id, MINE)
 
 
-async def test_recent_sessions_by_title(conversations: Conversations, transcripts: Transcripts) -> None:
+async def test_recent_sessions_by_title(conversations: Conversations) -> None:
     await opened(conversations, "about the FERRY", "and 100% of it_all", title="Porto")
     await opened(conversations, "Паром в Порту", title="Жёлтый 50%")
     await opened(conversations, "", "nothing", "ferry")
-    assert await _listed(transcripts, " pORTO ") == ["Porto"]
-    assert await _listed(transcripts, "ЖЁЛТЫЙ") == ["Жёлтый 50%"]
-    assert await _listed(transcripts, "%") == ["Жёлтый 50%"]
+    assert await _listed(conversations, " pORTO ") == ["Porto"]
+    assert await _listed(conversations, "ЖЁЛТЫЙ") == ["Жёлтый 50%"]
+    assert await _listed(conversations, "%") == ["Жёлтый 50%"]
     for absent in ("ferry", "_", "100%", "\ud800", "\0", "' OR 1=1 --"):
-        assert await _listed(transcripts, absent) == []
-    assert len(await _listed(transcripts, "  ")) == 3
+        assert await _listed(conversations, absent) == []
+    assert len(await _listed(conversations, "  ")) == 3
 
 
-async def test_a_transcript_is_what_a_person_may_read(conversations: Conversations, transcripts: Transcripts) -> None:
+async def test_a_transcript_is_what_a_person_may_read(conversations: Conversations) -> None:
     made = await opened(conversations)
     sent = ({"type": "text", "text": "<memory-context>"},)
     await conversations.append(
@@ -76,7 +69,7 @@ async def test_a_transcript_is_what_a_person_may_read(conversations: Conversatio
             message(made.id, "", role="assistant", kind="quote"),
         ]
     )
-    shown, answer = await transcripts.transcript(made.id, MINE)
+    shown, answer = await conversations.transcript(made.id, MINE)
     assert (shown.text, shown.sent) == ("chat", None)
     assert (answer.text, answer.kind) == ("You said so.", "quote"), "it is what the assistant said"
-    assert await transcripts.transcript(10**30, MINE) == []
+    assert await conversations.transcript(10**30, MINE) == []

@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 from core.errors import ToolError
 from core.search.expansion import EXPANSION_S, SUMMARIES_S, ExpandedRecall
 from core.search.recall import Recall
-from core.store.sessions import Transcripts
+from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
 from core.tools.session_search import BUDGET_CHARS, session_search
 from core.types import Address, Sender, Session, Tool, ToolContext
@@ -136,7 +136,7 @@ async def test_help_of_a_model(
 ) -> None:
     await stored.session(["the boat", "noted"])
     model = ScriptedModel(says('["boat"]'), says("They took the boat."))
-    research = ExpandedRecall(Recall(database, clock), Transcripts(database), model, "small", clock)
+    research = ExpandedRecall(Recall(database, clock), Conversations(database, clock), model, "small", clock)
     tool = session_search(research)
     found = json.loads(await tool.run({"query": "ferry", "expand": True, "summarize": True}, context))
     assert [one["summary"] for one in found["sessions"]] == ["They took the boat."]

@@ -18,7 +18,7 @@ from core.search.recall import Recall
 from core.store import archive as archive_module
 from core.store.archive import Archive, ImportReport
 from core.store.query import SearchQuery
-from core.store.sessions import Conversations, Transcripts
+from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
 from core.transfer.formats import HOME, parse_line, read_lines, to_line
 from core.types import Address, Message, Scope, Sender, Session
@@ -127,7 +127,7 @@ async def test_older_history_that_comes_later_is_read_first(database: Database, 
         pass
     await take(database, older)
     (session,) = await sessions(database)
-    texts = [one.text for one in await Transcripts(database).transcript(session["id"], HOME_SCOPES)]
+    texts = [one.text for one in await Conversations(database, clock).transcript(session["id"], HOME_SCOPES)]
     assert texts == [f"older boat {number}" for number in range(40)] + [f"newer ferry {number}" for number in range(40)]
     while await recall.tend():
         pass
@@ -281,7 +281,7 @@ async def test_an_answer_that_quotes_history_goes_out_and_comes_back_without_bei
         assert (await take(other, out)).taken == 2
         assert (await take(other, out)).known == 2
         (there,) = await sessions(other)
-        shown = await Transcripts(other).transcript(there["id"], HOME_SCOPES)
+        shown = await Conversations(other, clock).transcript(there["id"], HOME_SCOPES)
         assert [(one.role, one.kind) for one in shown] == [("user", "chat"), ("assistant", "quote")]
         found = await Recall(other, clock).recall(SearchQuery(text="ferry", scopes=HOME_SCOPES, messages=9))
         assert [hit.role for hit in found.messages] == ["user"]

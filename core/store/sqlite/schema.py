@@ -12,7 +12,6 @@ import json
 import sqlite3
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from importlib.resources import files
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -82,11 +81,11 @@ CURSOR = "index_cursor"
 
 TABLES = ("messages_fts", "chunks_fts")
 
-_DRAWN = {"shown": SHOWN, "scope": SCOPE, "version": VERSION}
-INDEXES, TRIGGERS = (
-    Template(files("core.store.sqlite").joinpath(name).read_text("utf-8")).substitute(_DRAWN)
-    for name in ("indexes.sql", "triggers.sql")
+_TABLES, _FACTS, *_TEMPLATES = (
+    Path(__file__).with_name(f"{name}.sql").read_text(encoding="utf-8")
+    for name in ("tables", "facts", "indexes", "triggers")
 )
+INDEXES, TRIGGERS = (Template(one).substitute(shown=SHOWN, scope=SCOPE, version=VERSION) for one in _TEMPLATES)
 
 
 def register(connection: sqlite3.Connection) -> None:
@@ -103,9 +102,6 @@ FACTS_RANK = "INSERT INTO facts_fts (facts_fts, rank) VALUES ('rank', 'bm25(1.0,
 FACTS_CONTENT = "CREATE TABLE IF NOT EXISTS main.facts_fts_content (id INTEGER PRIMARY KEY, c0, c1)"
 """As FTS5 makes it for an index that holds its own text."""
 
-_HERE = Path(__file__).parent
-_TABLES = (_HERE / "tables.sql").read_text(encoding="utf-8")
-_FACTS = (_HERE / "facts.sql").read_text(encoding="utf-8")
 _FACTS_INDEX = f"""
 {FACTS_RANK}
 INSERT INTO state_meta (key, value) VALUES ('facts_version', '{VERSION}');
