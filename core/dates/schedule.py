@@ -148,11 +148,9 @@ class When:
         if self.part == "night" and self.clocks and clock.hour <= 5:
             days = [day + _DAY for day in days]
         choices = [choice for day in days for choice in self._choices(day, clock, here)]
-        for moment, is_sure in choices:
-            if moment > here:
-                self.is_certain = self.is_certain and is_sure
-                return moment
-        return choices[0][0]
+        moment, is_sure = next((choice for choice in choices if choice[0] > here), choices[0])
+        self.is_certain = self.is_certain and is_sure
+        return moment
 
     def _choices(self, day: date, clock: Clock, here: datetime) -> list[tuple[datetime, bool]]:
         """What a clock time on a day can mean, and whether that is sure."""
