@@ -19,11 +19,15 @@ from core.store.engine import Connection, Row
 from core.store.sqlite.schema import in_list, list_value
 from core.types import Account, Address, Answer, Inbound, Json, Message, Scope, Sender, Session, Usage
 
-SESSIONS = """
-SELECT sessions.id, addresses.platform, addresses.chat_id, addresses.thread_id, scopes.key AS scope_key,
+SHOWN_SESSION = """
+    sessions.id, addresses.platform, addresses.chat_id, addresses.thread_id, addresses.link_base, scopes.key,
     sessions.started_at, sessions.last_at, sessions.ended_at, sessions.end_reason, sessions.title, sessions.external_id,
-    sessions.parent_id, COALESCE(sessions.root_id, sessions.id) AS root_id, sessions.opens_at, sessions.messages,
-    sessions.model, sessions.system_prompt, sessions.sight, addresses.link_base
+    sessions.parent_id, COALESCE(sessions.root_id, sessions.id), sessions.messages
+"""
+"""What search shows of a session. Its system prompt, 10 KB and more, is not."""
+SHOWN_COLUMNS = 15
+SESSIONS = f"""
+SELECT {SHOWN_SESSION}, sessions.system_prompt, sessions.model, sessions.opens_at, sessions.sight
 FROM sessions
 JOIN addresses ON addresses.id = sessions.address_id
 JOIN scopes ON scopes.id = sessions.scope_id
@@ -218,23 +222,36 @@ def address_of(row: Row) -> Address:
     return Address(platform=row["platform"], chat_id=row["chat_id"], thread_id=row["thread_id"] or None)
 
 
-def session_of(row: Row) -> Session:
-    """A row that begins with the columns of `SESSIONS`."""
-    plain = ("id", "system_prompt", "model", "title", "parent_id", "root_id", "opens_at", "external_id", "end_reason")
+def session_of(row: Row | Sequence[Any]) -> Session:
+    """`SHOWN_SESSION`, or a row that begins with the columns of `SESSIONS`."""
+    # By place: a list has many rows, and by name a Row looks through all of its columns.
+    session_id, platform, chat_id, thread_id, link_base, scope_key, started_at, last_at, ended_at = row[:9]
+    end_reason, title, external_id, parent_id, root_id, messages = row[9:SHOWN_COLUMNS]
+    system_prompt, model, opens_at, sight = row[SHOWN_COLUMNS : SHOWN_COLUMNS + 4] or ("", "", None, None)
     return Session(
-        **columns(row, *plain, "messages", "link_base"),
-        address=address_of(row),
-        scope=Scope(key=row["scope_key"]),
-        started_at=moment(row["started_at"]),
-        sight=frozenset(Scope(key=key) for key in json.loads(row["sight"])),
-        last_at=moment(row["last_at"]),
-        ended_at=maybe_moment(row["ended_at"]),
+        id=session_id,
+        address=Address(platform=platform, chat_id=chat_id, thread_id=thread_id or None),
+        scope=Scope(key=scope_key),
+        started_at=moment(started_at),
+        link_base=link_base,
+        system_prompt=system_prompt,
+        sight=frozenset(Scope(key=key) for key in json.loads(sight)) if sight else frozenset(),
+        model=model,
+        title=title,
+        parent_id=parent_id,
+        root_id=root_id,
+        opens_at=opens_at,
+        external_id=external_id,
+        last_at=moment(last_at),
+        ended_at=maybe_moment(ended_at),
+        end_reason=end_reason,
+        messages=messages,
     )
 
 
 def message_of(row: Iterable[Any]) -> Message:
     """A row with `MESSAGE_COLUMNS`, then `sent` where the statement selects it: only the model's own history does."""
-    # By place: a history has hundreds of rows, and by name a Row looks through all of its columns.
+    # By place, as in `session_of`: a history has hundreds of rows.
     (id_, session_id, role, kind, text, blocks, tools, tool_name, external_id, *row) = row
     (sender_id, sender_name, is_nobody, origin, created_at, usage, *sent) = row
     return Message(

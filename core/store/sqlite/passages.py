@@ -12,10 +12,10 @@ from typing import Any
 
 from core.store.engine import Connection
 from core.store.query import READ_FIRST, READ_LAST, FoundSession, Hit, SearchQuery, ShownMessage
-from core.store.rows import bounded, maybe_moment, moment, scope_parameter, visible
+from core.store.rows import SHOWN_COLUMNS, SHOWN_SESSION, bounded, moment, scope_parameter, session_of, visible
 from core.store.sqlite.schema import SHOWN
 from core.store.sqlite.text_index import session_filters
-from core.types import Address, Scope, Session
+from core.types import Session
 
 BOOKEND = 3
 PREVIEW_CHARS = 160
@@ -23,11 +23,6 @@ WINDOW_MAX = 100
 BROWSE_MAX = 100
 ENDLESS = 2**63 - 1
 
-_SESSION = """sessions.id, addresses.platform, addresses.chat_id, addresses.thread_id, addresses.link_base, scopes.key,
-    sessions.started_at, sessions.last_at, sessions.ended_at, sessions.end_reason, sessions.title, sessions.external_id,
-    sessions.parent_id, sessions.root_id, sessions.messages"""
-"""What is shown of a session. Its system prompt, 10 KB and more, is not."""
-SESSION_COLUMNS = 15
 _PLACES = """
     CROSS JOIN addresses ON addresses.id = sessions.address_id CROSS JOIN scopes ON scopes.id = sessions.scope_id
 """
@@ -67,7 +62,7 @@ _OUTSIDE = """ AND NOT EXISTS (
     AND messages.id BETWEEN json_extract(span.value, '$[1]') AND json_extract(span.value, '$[2]')
 )"""
 _MATCHING = f"""
-    SELECT {_SESSION}, messages.id, messages.role, messages.created_at, messages.external_id, messages.text,
+    SELECT {SHOWN_SESSION}, messages.id, messages.role, messages.created_at, messages.external_id, messages.text,
         messages.tools, {PLATFORM_ID}, (SELECT link_base FROM addresses WHERE id = messages.address_id)
     FROM json_each(:ids) CROSS JOIN messages ON messages.id = json_each.value
     CROSS JOIN sessions ON sessions.id = messages.session_id {_PLACES}
@@ -75,10 +70,10 @@ _MATCHING = f"""
 """
 _CHILD = "SELECT 1 FROM sessions AS child WHERE child.parent_id = sessions.id"
 _SESSION_BY_ID = f"""
-    SELECT {_SESSION} FROM sessions {_PLACES} WHERE sessions.id = :id AND {visible("sessions.scope_id")}
+    SELECT {SHOWN_SESSION} FROM sessions {_PLACES} WHERE sessions.id = :id AND {visible("sessions.scope_id")}
 """
 _SESSION_OF_MESSAGE = f"""
-    SELECT {_SESSION} FROM messages CROSS JOIN sessions ON sessions.id = messages.session_id {_PLACES}
+    SELECT {SHOWN_SESSION} FROM messages CROSS JOIN sessions ON sessions.id = messages.session_id {_PLACES}
     WHERE messages.id = :id AND messages.kind = 'chat' AND {visible("sessions.scope_id")}
 """
 _FIRST = f"""
@@ -103,8 +98,8 @@ class Passages:
         sessions: dict[int, Session] = {}
         for row in self._connection.execute(_MATCHING, {"ids": json.dumps(list(ids)), "scopes": self._scopes}):
             if row[0] in shown and row[0] not in sessions:
-                sessions[row[0]] = _session_of(row)
-            *fields, platform_id, link_base = row[SESSION_COLUMNS:]
+                sessions[row[0]] = session_of(row[:SHOWN_COLUMNS])
+            *fields, platform_id, link_base = row[SHOWN_COLUMNS:]
             messages.append((row[0], [*fields, link(link_base, platform_id)]))
         return messages, sessions
 
@@ -118,7 +113,7 @@ class Passages:
 
     def _session(self, statement: str, id_: int) -> Session | None:
         row = self._connection.execute(statement, {"id": bounded(id_), "scopes": self._scopes}).fetchone()
-        return None if row is None else _session_of(row)
+        return None if row is None else session_of(row[:SHOWN_COLUMNS])
 
     def surroundings(
         self,
@@ -186,7 +181,7 @@ class Passages:
             rows += self._connection.execute(statement, {**values, "scope": scope}).fetchall()
         if len(query.scopes) > 1:
             rows.sort(key=_recency, reverse=True)
-        found = [FoundSession(session=_session_of(row), preview=_line(row[-1])) for row in rows[page]]
+        found = [FoundSession(session=session_of(row[:SHOWN_COLUMNS]), preview=_line(row[-1])) for row in rows[page]]
         return found, len(rows) > page.stop
 
     def _hidden(self, session: Session) -> dict[str, int]:
@@ -204,7 +199,7 @@ def _browsing(within: str, narrowed: str, narrowed_later: str) -> str:
     stead."""
     shown = f"SELECT 1 FROM messages WHERE {SHOWN}{within} AND messages.session_id ="
     return f"""
-        SELECT {_SESSION}, substr(messages.text, 1, {PREVIEW_CHARS})
+        SELECT {SHOWN_SESSION}, substr(messages.text, 1, {PREVIEW_CHARS})
         FROM scopes CROSS JOIN sessions ON sessions.scope_id = scopes.id
         CROSS JOIN addresses ON addresses.id = sessions.address_id
         CROSS JOIN messages ON messages.id = ({_FIRST})
@@ -226,26 +221,6 @@ def _recency(row: Sequence[Any]) -> tuple[float, int]:
 def link(base: str | None, platform_id: str | None) -> str | None:
     """Where a message can be opened on its platform; None where it has no such links, or the id is none of its own."""
     return f"{base}{platform_id}" if base and platform_id and platform_id.isdecimal() else None
-
-
-def _session_of(row: Sequence[Any]) -> Session:
-    session_id, platform, chat_id, thread_id, link_base, scope_key, started_at, last_at, ended_at = row[:9]
-    end_reason, title, external_id, parent_id, root_id, messages = row[9:15]
-    return Session(
-        id=session_id,
-        address=Address(platform=platform, chat_id=chat_id, thread_id=thread_id or None),
-        scope=Scope(key=scope_key),
-        started_at=moment(started_at),
-        link_base=link_base,
-        title=title,
-        parent_id=parent_id,
-        root_id=root_id,
-        external_id=external_id,
-        last_at=moment(last_at),
-        ended_at=maybe_moment(ended_at),
-        end_reason=end_reason,
-        messages=messages,
-    )
 
 
 def _item(row: Sequence[Any], session: Session, anchor: int) -> ShownMessage:
