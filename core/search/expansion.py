@@ -28,6 +28,7 @@ from core.text.normalize import language_data
 from core.types import Completion, Message, Payer
 
 NO_MODEL = "Set ANTHROPIC_API_KEY, or ANTHROPIC_BASE_URL for a server of your own: this needs a model."
+NO_WISH = "They look for nothing in particular: tell what it was about."
 QUESTION_CHARS = 2_000
 SEARCHES = 5
 EXPANSION_S = 10.0
@@ -168,7 +169,10 @@ class ExpandedRecall:
         async with self._calls:
             # Not before its turn: at most three conversations are in memory.
             text = self._transcript(found, await self._messages(found, query))
-            texts = (fence(text), _wish(query.text, length_chars))
+            asked = neutralise(" ".join(query.text[:QUESTION_CHARS].split()))
+            wish = f"What they look for: {asked}" if asked else NO_WISH
+            order = f"Summarise the conversation above, in at most {length_chars:,} characters."
+            texts = (fence(text), f"{wish}\n\n{order}")
             completion = await self._complete("summary", texts, SUMMARY_TOKENS, query.payer)
         summary = scrub(completion.text).strip()
         if not summary or completion.stop_reason == "refusal":
@@ -247,9 +251,3 @@ def part_around(lines: Sequence[str], matched: Sequence[int], limit_chars: int) 
     start = max(0, min(place - limit_chars // 4, len(whole) - limit_chars))
     end = start + limit_chars
     return (EARLIER if start > 0 else "") + whole[start:end] + (LATER if end < len(whole) else "")
-
-
-def _wish(asked: str, length_chars: int) -> str:
-    asked = neutralise(" ".join(asked[:QUESTION_CHARS].split()))
-    wish = f"What they look for: {asked}" if asked else "They look for nothing in particular: tell what it was about."
-    return f"{wish}\n\nSummarise the conversation above, in at most {length_chars:,} characters."

@@ -145,13 +145,10 @@ def _clause(text: str, is_excluded: bool, is_prefix: bool) -> Clause | None:
             phrases.append(Phrase(_word(head, is_excluded), is_open))
             marks.append(" ".join(words_of(head)) + ("*" if is_open else ""))
         else:
-            phrases.append(Phrase((_unspaced(part) if kind == "run" else symbol_token(part),)))
+            run = " ".join(pairs_of(part)[:LIMIT_TERMS]) or part
+            phrases.append(Phrase((run if kind == "run" else symbol_token(part),)))
             marks.append(part)
     return Clause(tuple(dict.fromkeys(phrases)), tuple(marks), is_excluded) if phrases else None
-
-
-def _unspaced(run: str) -> str:
-    return " ".join(pairs_of(run)[:LIMIT_TERMS]) or run
 
 
 def _word(part: str, is_excluded: bool) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from core.store.query import DAY_IN_CHUNK, CandidateMessage, MessageMatch, SearchQuery
 from core.store.sqlite.text_index import LINEAGES_READ, RANKED_CHUNKS, TextIndex
-from core.text.normalize import clean, is_unspaced, spaced_words_of
+from core.text.normalize import clean, is_unspaced, pieces, words_of
 from core.text.terms import asks_when, moment_terms, query_terms, terms_of
 from core.text.variants import KIN_LETTERS, SHORTEST_PART, are_kin, meant, other_ways
 
@@ -51,7 +51,8 @@ def any_words(index: TextIndex, query: SearchQuery) -> RankedMatches:
     typed = clean(query.text)
     terms = query_terms(query.text)
     frequencies, unknown, said = _counted(index, typed, terms)
-    words = {term: word for word in spaced_words_of(typed) for term in terms_of(word)}
+    spaced = [word for kind, part in pieces(typed) if kind == "words" for word in words_of(part)]
+    words = {term: word for word in spaced for term in terms_of(word)}
     unsaid = {term: word for term, word in words.items() if term in unknown and not _is_within(term, said)}
     corrections = _corrections(index, unsaid)
     shares = _shares(terms, corrections, said)

@@ -25,12 +25,10 @@ OPEN, CLOSE, CUT = ">>>", "<<<", "…"
 """Around a match in a snippet; where text was cut."""
 _BLANKS = re.compile(r"\s+")
 MARKED = re.compile(f"{re.escape(OPEN)}(.+?){re.escape(CLOSE)}")
-TITLE_CHARS, CELL_CHARS = 80, 40
-"""A title is cut to so much, in a table to less."""
+TITLE_CHARS = 80
 QUOTED = 2
 """So many matches of a session are shown in a card."""
 UNTITLED = "Untitled"
-NO_TEXT = "(no text)"
 NOTHING = "Nothing found."
 NO_SESSIONS = "Nothing has been said yet."
 NO_MESSAGE = "There is no such message here, or not any more."
@@ -116,7 +114,7 @@ def _hit(session_id: int, fields: Sequence[Any], score: float, marker: Highlight
 def scroll(passages: Passages, query: SearchQuery) -> SearchResults:
     """The window around one message, in whichever session that stands."""
     anchor = query.around or 0
-    session = passages.session_of_message(anchor)
+    session = passages.session(anchor, is_of_message=True)
     found = () if session is None else (passages.surroundings(session, anchor, bookend=0),)
     return SearchResults(query=query.text, shape="scroll", sessions=found)
 
@@ -289,19 +287,14 @@ def to_json(findings: SearchResults) -> dict[str, Any]:
     return _with(shown, messages=messages, has_more=findings.has_more, note=findings.note)
 
 
-def to_markdown(findings: SearchResults, zone: tzinfo, *, is_wide: bool = False) -> str:
-    """Cards, a table where lines are long (`is_wide`), or who said what for one conversation; never empty."""
+def to_markdown(findings: SearchResults, zone: tzinfo) -> str:
+    """Cards, or who said what for one conversation; never empty."""
     if not findings.sessions:
         return escape(no_results(findings))
-    numbered = list(enumerate(findings.sessions, 1))
     if findings.shape in ("scroll", "read"):
         shown = [_conversation(found, findings.shape, zone) for found in findings.sessions]
-    elif is_wide:
-        told = [(number, found) for number, found in numbered if found.summary]
-        shown = [_table(findings, zone)]
-        shown += [f"**{number}. {_title(found)}**\n\n{(found.summary or '').strip()}" for number, found in told]
     else:
-        shown = [_card(number, found, zone) for number, found in numbered]
+        shown = [_card(number, found, zone) for number, found in enumerate(findings.sessions, 1)]
     return "\n\n".join([f"_{escape(findings.note)}_", *shown] if findings.note is not None else shown)
 
 
@@ -326,9 +319,9 @@ def _session(found: FoundSession) -> dict[str, Any]:
         "platform": session.address.platform,
         "score": round(found.score, 6),
         "matches": [_match(hit) for hit in found.matches],
-        "bookend_start": _entries(found.bookend_start),
-        "window": _entries(found.window),
-        "bookend_end": _entries(found.bookend_end),
+        "bookend_start": list(map(_entry, found.bookend_start)),
+        "window": list(map(_entry, found.window)),
+        "bookend_end": list(map(_entry, found.bookend_end)),
         "messages_before": found.messages_before,
         "messages_after": found.messages_after,
     }
@@ -346,12 +339,8 @@ def _match(hit: Hit) -> dict[str, Any]:
     return _with(fields, external_id=hit.external_id, link=hit.link)
 
 
-def _entries(items: Sequence[ShownMessage]) -> list[dict[str, Any]]:
-    return list(map(_entry, items))
-
-
 def _entry(item: ShownMessage) -> dict[str, Any]:
-    entry = {
+    fields = {
         "message_id": item.message_id,
         "role": item.role,
         "sender": item.sender,
@@ -359,11 +348,7 @@ def _entry(item: ShownMessage) -> dict[str, Any]:
         "text": item.text,
         "is_anchor": item.is_anchor,
     }
-    if item.link:
-        entry["link"] = item.link
-    if item.origin != "typed":
-        entry["origin"] = item.origin
-    return entry
+    return _with(fields, link=item.link, origin=None if item.origin == "typed" else item.origin)
 
 
 def _head(name: str, found: FoundSession, zone: tzinfo) -> str:
@@ -381,18 +366,6 @@ def _card(number: int, found: FoundSession, zone: tzinfo) -> str:
     if not found.matches and title and preview and not preview.startswith(title.rstrip(CUT)):
         lines.append(f"> {_plain(preview)}")
     return "\n".join([*lines, "", found.summary.strip()] if found.summary else lines)
-
-
-def _table(findings: SearchResults, zone: tzinfo) -> str:
-    lines = ["| | When | Where | Session | Title | What was said |", "| ---: | --- | --- | ---: | --- | --- |"]
-    for number, found in enumerate(findings.sessions, 1):
-        session = found.session
-        said = _matching(found.matches[0]) if found.matches else _plain(found.preview or NO_TEXT)
-        title = _plain(_line(session.title or UNTITLED, CELL_CHARS))
-        when = f"{_at(found).astimezone(zone):%-d %b %Y, %H:%M}"
-        cells = (str(number), when, session.address.platform, str(session.id), title, said)
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
 
 
 def _conversation(found: FoundSession, shape: str, zone: tzinfo) -> str:

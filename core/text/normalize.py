@@ -181,11 +181,6 @@ def words_of(text: str) -> list[str]:
     return WORD.findall(text)
 
 
-def spaced_words_of(text: str) -> list[str]:
-    """The words of folded text without those of scripts that have no spaces."""
-    return [word for kind, part in pieces(text) if kind == "words" for word in words_of(part)]
-
-
 @lru_cache(maxsize=4096)
 def plain_character(character: str) -> str:
     """A character and its signs as compared for marking matches: folded, lower case, no Latin diacritics."""

@@ -104,7 +104,7 @@ def date_terms(day: date) -> tuple[str, ...]:
 
 def asks_when(text: str) -> bool:
     folded = fold(text[:2000])
-    return _WHEN.search(folded) is not None or asks_moment(folded)
+    return _WHEN.search(folded) is not None or (not text.isascii() and _any_of("when").search(folded) is not None)
 
 
 def is_question(text: str) -> bool:
@@ -258,11 +258,6 @@ def apart(terms: Sequence[str]) -> list[str]:
     return [term for term in terms if term not in inside]
 
 
-def asks_moment(text: str) -> bool:
-    """Whether folded text asks for a moment in one of these scripts."""
-    return not text.isascii() and _any_of("when").search(text) is not None
-
-
 def _japanese(words: str, pairs: list[str], singles: list[str]) -> None:
     """Han and Katakana as they are; of Hiragana what is neither particle nor ending."""
     previous = ""
@@ -353,7 +348,7 @@ def names_in(text: str) -> tuple[str, ...]:
         word = re.sub(r"[’']s$|[’']$", "", match[0])
         if not is_near:
             _keep(found, parts)
-        if _is_name(word):
+        if word[:1].isupper() and len(word) > 1 and word.casefold().replace("’", "'") not in _ordinary():
             parts.append(word)
         else:
             _keep(found, parts)
@@ -370,11 +365,6 @@ def _keep(found: list[str], parts: list[str]) -> None:
     if name and name not in found:
         found.append(name)
     parts.clear()
-
-
-def _is_name(word: str) -> bool:
-    low = word.casefold().replace("’", "'")
-    return word[:1].isupper() and len(word) > 1 and low not in _ordinary()
 
 
 def keys_in(text: str) -> tuple[str, ...]:

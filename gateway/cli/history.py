@@ -85,7 +85,7 @@ def recall(  # noqa: PLR0913  The options are read off the signature.
             raise Refused(no_results(results))
         if as_json:
             return to_json(results)
-        shell.show(to_markdown(results, services.zone, is_wide=True))
+        shell.show(to_markdown(results, services.zone))
         for hit in results.messages:
             shell.tell(f"{hit.message_id} {hit.snippet.replace(OPEN, '').replace(CLOSE, '')}")
         return None

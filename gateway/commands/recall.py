@@ -34,7 +34,12 @@ class RecallCommands:
         self._zone = zone
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
-        switches, text = _parted(command.arguments)
+        # The switches before and behind the words, each once.
+        switches, text = dict[str, None](), command.arguments
+        while (found := _SWITCHES.search(text)) is not None:
+            switches[(found[1] or found[2]).lower()] = None
+            text = text[: found.start()] + text[found.end() :]
+        text = text.strip()
         search = self._expanded if switches else self._recall
         results = await search.recall(
             SearchQuery(
@@ -52,17 +57,7 @@ class RecallCommands:
         if results.has_more and len(text) <= CARRIED_CHARS:
             arguments = " ".join([*(f"--{switch}" for switch in switches), next_page(text)])
             buttons.append(_look("More", arguments))
-        text = to_markdown(results, self._zone, is_wide=context.inbound.address.platform == "terminal")
-        return Answer(text=text, buttons=tuple(buttons))
-
-
-def _parted(arguments: str) -> tuple[tuple[str, ...], str]:
-    """The switches before and behind the words, each once, and the words."""
-    switches: dict[str, None] = {}
-    while (found := _SWITCHES.search(arguments)) is not None:
-        switches[(found[1] or found[2]).lower()] = None
-        arguments = arguments[: found.start()] + arguments[found.end() :]
-    return tuple(switches), arguments.strip()
+        return Answer(text=to_markdown(results, self._zone), buttons=tuple(buttons))
 
 
 def _next(results: SearchResults, present_id: int) -> list[Button]:

@@ -9,7 +9,6 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from core.markup.markdown import to_plain
 from core.search.results import to_json, to_markdown, within
 from core.store.query import FoundSession, Hit, SearchResults, ShownMessage
 from core.types import Address, Scope, Session
@@ -111,31 +110,6 @@ def test_a_card_has_the_link_of_each_match_and_the_summary() -> None:
         "> see \\&lt; https://x.org/a_b **C++** [open](https://t.me/c/5/6/7)",
     ]
     assert (blank, first, item) == ("", "They took it.", "- at nine")
-
-
-def test_no_cell_of_the_table_is_blank() -> None:
-    begun = FoundSession(session=replace(SESSION, title="How are"), preview="How are you?")
-    empty = FoundSession(session=replace(SESSION, title=None))
-    table = to_markdown(replace(FINDINGS, shape="browse", sessions=(begun, empty), messages=()), UTC, is_wide=True)
-    assert [line.split("|")[-2].strip() for line in table.splitlines()[2:]] == ["How are you?", "(no text)"]
-    assert "|  |" not in table
-
-
-def test_where_there_is_room_it_is_a_table() -> None:
-    second = replace(SESSION, id=9, title=None)
-    found = replace(
-        FOUND, summary="They took it.", matches=(HIT._replace(snippet="a | >>>b<<<", link="https://x.y/1"),)
-    )
-    findings = replace(FINDINGS, sessions=(found, FoundSession(session=second, preview="How?")), note="Any word.")
-    note, table, summary = to_markdown(findings, UTC, is_wide=True).split("\n\n", 2)
-    assert note == "_Any word._"
-    assert summary == "**1. Ferry \\[plans\\]**\n\nThey took it."
-    assert to_plain(table).splitlines() == [
-        "  | When              | Where    | Session | Title         | What was said",
-        "--+-------------------+----------+---------+---------------+---------------------------",
-        "1 | 8 May 2026, 22:30 | telegram |       7 | Ferry [plans] | a | b open (https://x.y/1)",
-        "2 | 8 May 2026, 21:30 | telegram |       9 | Untitled      | How?",
-    ]
 
 
 def test_markdown_of_the_other_shapes() -> None:

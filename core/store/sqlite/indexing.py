@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import groupby
 
@@ -70,7 +70,10 @@ def advance(connection: Connection, count: int = STEP_MESSAGES) -> int:
         for (session_id, scope_id), group in groupby(shown, key=lambda one: one[:2]):
             changed += _extend(connection, session_id, scope_id, [message_id for _, _, message_id in group])
         set_meta(connection, UNTIL, str(rows[-1]["id"]))
-    _index_chunks(connection, changed)
+    # All in one statement: with one for each, FTS5 would write a segment for each.
+    these, listed = {"ids": list_value(changed)}, in_list("id", "ids")
+    connection.execute(f"UPDATE chunks SET is_indexed = 1 WHERE {listed}", these)
+    connection.execute(f"INSERT INTO chunks_fts (rowid, terms) SELECT id, terms FROM chunk_texts WHERE {listed}", these)
     return len(waiting) + len(rows)
 
 
@@ -82,12 +85,6 @@ def is_behind(connection: Connection, lag: int) -> bool:
 
 def latest(connection: Connection) -> int:
     return int(connection.execute("SELECT COALESCE(MAX(id), 0) FROM messages").fetchone()[0])
-
-
-def _clear_chunks(connection: Connection) -> None:
-    """Begins anew, over an index that is empty."""
-    connection.execute("DELETE FROM chunks")
-    connection.execute("DELETE FROM state_meta WHERE key = :key", {"key": UNTIL})
 
 
 def _extend(connection: Connection, session_id: int, scope_id: int, message_ids: list[int]) -> list[int]:
@@ -114,13 +111,6 @@ def _extend(connection: Connection, session_id: int, scope_id: int, message_ids:
     return made
 
 
-def _index_chunks(connection: Connection, ids: Sequence[int]) -> None:
-    """All in one statement: with one for each, FTS5 would write a segment for each."""
-    these, listed = {"ids": list_value(ids)}, in_list("id", "ids")
-    connection.execute(f"UPDATE chunks SET is_indexed = 1 WHERE {listed}", these)
-    connection.execute(f"INSERT INTO chunks_fts (rowid, terms) SELECT id, terms FROM chunk_texts WHERE {listed}", these)
-
-
 REBUILD_MESSAGES = 2_000
 MERGE_PAGES = 16
 
@@ -137,8 +127,12 @@ def rebuild(connection: Connection, count: int = REBUILD_MESSAGES) -> int:
         set_meta(connection, STALE, "1")
         set_meta(connection, CURSOR, "0")
         for table in TABLES:
-            _empty(connection, table)
-        _clear_chunks(connection)
+            try:
+                connection.execute(f"INSERT INTO {table} ({table}) VALUES ('delete-all')")
+            except sqlite3.DatabaseError:
+                blank(connection, table)
+        connection.execute("DELETE FROM chunks")
+        connection.execute("DELETE FROM state_meta WHERE key = :key", {"key": UNTIL})
         _renew_facts(connection)
     cursor = int(meta(connection, CURSOR) or 0)
     last, found = connection.execute(
@@ -152,13 +146,6 @@ def rebuild(connection: Connection, count: int = REBUILD_MESSAGES) -> int:
     _index_messages(connection, "id > :cursor AND id <= :last", {"cursor": cursor, "last": last})
     set_meta(connection, CURSOR, str(last))
     return int(found)
-
-
-def _empty(connection: Connection, table: str) -> None:
-    try:
-        connection.execute(f"INSERT INTO {table} ({table}) VALUES ('delete-all')")
-    except sqlite3.DatabaseError:
-        blank(connection, table)
 
 
 def merge(connection: Connection, pages: int = MERGE_PAGES) -> bool:

@@ -103,15 +103,10 @@ class Passages:
             messages.append((row[0], [*fields, link(link_base, platform_id)]))
         return messages, sessions
 
-    def session(self, session_id: int) -> Session | None:
-        """A session that may be shown; None for one of another scope as for one that is not there."""
-        return self._session(_SESSION_BY_ID, session_id)
-
-    def session_of_message(self, message_id: int) -> Session | None:
-        """The session of a message that may be shown; None as for `session`."""
-        return self._session(_SESSION_OF_MESSAGE, message_id)
-
-    def _session(self, statement: str, id_: int) -> Session | None:
+    def session(self, id_: int, *, is_of_message: bool = False) -> Session | None:
+        """A session, or that of a message, that may be shown; None for one of another scope as for one that is not
+        there."""
+        statement = _SESSION_OF_MESSAGE if is_of_message else _SESSION_BY_ID
         row = self._connection.execute(statement, {"id": bounded(id_), "scopes": self._scopes}).fetchone()
         return None if row is None else session_of(row[:SHOWN_COLUMNS])
 
@@ -129,7 +124,12 @@ class Passages:
         window_size = max(0, min(self._query.window, WINDOW_MAX))
         values = {"session": session.id, "anchor": anchor, "window": window_size, "is_counted": is_counted}
         values["bookend"] = bookend if is_counted else 0
-        *rows, counts = self._connection.execute(_AROUND, {**values, **self._hidden(session)}).fetchall()
+        # Beyond the last id where none of the session is in the model's window.
+        values |= {"hidden_first": ENDLESS, "hidden_last": ENDLESS}
+        for session_id, first_id, last_id in self._query.hidden:
+            if session_id == session.id:
+                values |= {"hidden_first": bounded(first_id), "hidden_last": bounded(last_id)}
+        *rows, counts = self._connection.execute(_AROUND, values).fetchall()
         parts: tuple[list[ShownMessage], ...] = ([], [], [], [], [])
         # In a short session most messages are in more than one part.
         known: dict[int, ShownMessage] = {}
@@ -183,13 +183,6 @@ class Passages:
             rows.sort(key=_recency, reverse=True)
         found = [FoundSession(session=session_of(row[:SHOWN_COLUMNS]), preview=_line(row[-1])) for row in rows[page]]
         return found, len(rows) > page.stop
-
-    def _hidden(self, session: Session) -> dict[str, int]:
-        """The ids of a session in the model's window; beyond the last id where there are none."""
-        for session_id, first, last in self._query.hidden:
-            if session_id == session.id:
-                return {"hidden_first": bounded(first), "hidden_last": bounded(last)}
-        return {"hidden_first": ENDLESS, "hidden_last": ENDLESS}
 
 
 @lru_cache(maxsize=64)

@@ -101,7 +101,8 @@ class TextIndex:
     def __init__(self, connection: Connection, query: SearchQuery) -> None:
         self._connection = connection
         self._query = query
-        self._conditions, self._parameters = _filters(query)
+        self._conditions, self._parameters = _filters(query)  # beside `_VISIBLE`, which stands in every statement
+        self._parameters["scopes"] = scope_parameter(query.scopes)
         self._held: set[str] = set()  # terms with their scopes that were counted in chunks
         # To look up the place of each match costs a tenth of a search.
         is_placed = "addresses." in self._conditions
@@ -113,7 +114,10 @@ class TextIndex:
             return
         # Where the scopes hold little of the store, tied to the words that name them; else asking for these costs more.
         scopes, chunks, all_chunks = self._sizes
-        expression = _within(expression_of(plan), scopes if chunks < FEW_SHARE * all_chunks else ())
+        expression = expression_of(plan)
+        if scopes and chunks < FEW_SHARE * all_chunks:
+            names = " OR ".join(f'"{SCOPE}{scope}"' for scope in scopes)
+            expression = f"({expression}) AND ({names})"
         clauses = chain.from_iterable(plan.alternatives)
         is_unspaced_asked = any(is_unspaced(text) for one in clauses for phrase in one.phrases for text in phrase.texts)
         yield from self._ranked(expression, NEWEST_UNSPACED if is_unspaced_asked else NEWEST)
@@ -135,7 +139,7 @@ class TextIndex:
                 SELECT {_FIELDS}, 0.0 FROM messages
                 CROSS JOIN sessions ON sessions.id = messages.session_id {self._places}
                 WHERE messages.session_id = :place AND messages.kind = 'chat' AND messages.text <> ''
-                    AND {self._conditions}
+                    AND {_VISIBLE} AND {self._conditions}
                 ORDER BY messages.id DESC LIMIT :most
                 """,
                 {**self._parameters, "place": session[0], "most": most},
@@ -285,7 +289,7 @@ class TextIndex:
         return f"""
             WITH hits (rowid, score) AS MATERIALIZED (SELECT id, score FROM ({found}) ORDER BY score, id DESC LIMIT -1)
             SELECT {_FIELDS}, -hits.score, (SELECT COUNT(*) FROM hits)
-            FROM hits {_JOINS} {self._places} WHERE {self._conditions}
+            FROM hits {_JOINS} {self._places} WHERE {_VISIBLE} AND {self._conditions}
         """
 
 
@@ -337,7 +341,7 @@ def _place_filters(query: SearchQuery, sessions: str, addresses: str) -> list[Fi
 
 def _filters(query: SearchQuery) -> Filter:
     """Only what is asked for, so that a plain search reads little of a row."""
-    filters: list[Filter] = [(_VISIBLE, {"scopes": scope_parameter(query.scopes)})]
+    filters: list[Filter] = []
     if query.roles == DEFAULT_ROLES:
         # To look into a list takes a table of its own, which costs as much as three rows.
         filters.append(("messages.role IN ('user', 'assistant')", {}))
@@ -388,14 +392,6 @@ def _phrase(phrase: Phrase) -> str:
     """Quoted, so that nothing typed reaches FTS5 as syntax."""
     quoted = ['"' + text.replace('"', '""') + '"' + "*" * phrase.is_prefix for text in phrase.texts]
     return quoted[0] if len(quoted) == 1 else f"({' OR '.join(quoted)})"
-
-
-def _within(expression: str, own: Sequence[int]) -> str:
-    """The expression, tied to the word that names the scope where the scopes are few."""
-    if not own:
-        return expression
-    names = " OR ".join(f'"{SCOPE}{scope}"' for scope in own)
-    return f"({expression}) AND ({names})"
 
 
 COMMON = 2_000

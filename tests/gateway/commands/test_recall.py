@@ -157,17 +157,17 @@ async def test_switches_stand_before_or_behind_the_words(home: Path) -> None:
             assert "needs a model" not in (await harness.say(f"/recall {line}")).text, line
 
 
-async def test_the_terminal_shows_a_table(home: Path) -> None:
+async def test_the_terminal_shows_what_was_said_elsewhere(home: Path) -> None:
     local = {"address": Address(platform="terminal", chat_id="local"), "scope": Scope.account("terminal", "local")}
     async with open_gateway(home, ScriptedModel()) as harness:
         await talk(harness, 2)
         reply = await harness.say("/recall ferry", "local", **local)
-        head, rule, first, second = reply.text.splitlines()
-        assert head == "| | When | Where | Session | Title | What was said |"
-        assert set(rule) == set("| -:")
-        assert first.startswith("| 1 | ")
-        assert first.endswith("| telegram | 2 | The ferry number 1 leaves | The **ferry** number 1 leaves |")
-        assert second.startswith("| 2 | ")
+        first, second = reply.text.split("\n\n")
+        head, said = first.splitlines()
+        assert head.startswith("**1. The ferry number 1 leaves** · ")
+        assert head.endswith(" · telegram · session 2")
+        assert said == "> The **ferry** number 1 leaves"
+        assert second.startswith("**2. ")
         assert labels(reply) == ["Around 1", "Around 2", "Go on with 1", "Go on with 2"]
 
 
