@@ -135,14 +135,11 @@ def _in_characters(number: int) -> str:
         rest = number % 10_000
         gap = "零" if 0 < rest < 1_000 else ""
         return f"{_in_characters(number // 10_000)}万{gap}{_in_characters(rest) if rest else ''}"
-    written = ""
-    for sign, unit in (("千", 1_000), ("百", 100), ("十", 10)):
-        digit, number = divmod(number, unit)
-        if digit:
-            written += ("" if digit == 1 and unit == 10 and not written else _DIGITS[digit]) + sign
-        elif written and number and not written.endswith("零"):
-            written += "零"
-    return written + (_DIGITS[number] if number or not written else "")
+    signs = "".join(
+        _DIGITS[int(digit)] + unit for digit, unit in zip(f"{number:04}", ("千", "百", "十", ""), strict=True)
+    )
+    written = re.sub("零[千百十零]*", "零", signs).strip("零") or "零"
+    return written[1:] if written.startswith("一十") else written
 
 
 def _value(written: str) -> int | None:
