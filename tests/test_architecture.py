@@ -33,7 +33,7 @@ DOORS: Mapping[str, tuple[str, ...]] = {
     "aiosqlite": ("core/store/sqlite/*.py",),
     "sqlite3": ("core/store/sqlite/*.py",),
     "ijson": ("core/transfer/formats.py",),
-    "numpy": ("core/facts/hrr.py", "core/search/ranking.py"),
+    "numpy": ("core/search/ranking.py",),
     "apscheduler": ("gateway/scheduler.py",),
     "cronsim": ("core/dates/schedule.py",),
     "dateparser": ("core/dates/parsing.py",),

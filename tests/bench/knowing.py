@@ -16,13 +16,13 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from core.facts import hrr
 from core.facts.claims import Claim, claims, fact_of
 from core.facts.provider import FactRanking, Question
 from core.store.facts import Fact, Facts, insert
 from core.store.sqlite.database import Database
 from core.text.terms import entity_key, keys_in, names_in, query_terms, terms_of
 from core.types import Message, Scope, Sender
+from tests.bench import hrr
 from tests.bench.fact_set import NOISE, TOLD, Asked, questions
 from tests.fixtures.clock import SteadyClock
 
