@@ -32,6 +32,8 @@ _LONGEST_WAIT = timedelta(hours=1)
 SHORTEST_REST_S = 0.5  # what is due and cannot be taken at the moment must not make the loop spin
 LONGEST_REST_S = 5.0  # an item that was finished elsewhere without a call holds up what is behind it no longer
 STORE_REST_S = 2.0
+RESTS_S = (0.5, 1.0, 2.0)
+"""Before each further try of what is incognito: it is written nowhere, so its reply is all that can deliver it."""
 ReplyFactory = Callable[[Address, str | None], Reply]
 Write = Callable[[], Awaitable[object]]
 T = TypeVar("T")
@@ -194,12 +196,20 @@ class Delivery:
             self._log.info("not told", address=inbound.address.key, error=str(error))
 
     async def _send(self, outbox_item: OutboxItem, reply: Reply, answer: Answer, *, is_once: bool = False) -> bool:
-        try:
-            with contained(outbox_item.attempts):
-                await reply.finish(answer)
-        except MnemeError as error:
-            await self.fail(outbox_item, error, is_once=is_once)
-            return False
+        """`is_once`: no later process or reply can deliver it, so it is tried again here."""
+        rests_s = iter(RESTS_S if is_once else ())
+        while True:
+            try:
+                with contained(outbox_item.attempts):
+                    await reply.finish(answer)
+                break
+            except MnemeError as error:
+                is_hopeless = isinstance(error, DeliveryError) and (error.is_permanent or error.retry_after_s)
+                rest_s = None if is_hopeless else next(rests_s, None)
+                if rest_s is None:
+                    await self.fail(outbox_item, error, is_once=is_once)
+                    return False
+            await asyncio.sleep(rest_s)
         record = self._records.get(outbox_item.key)
         await self._write(partial(self.outbox.done, outbox_item.key, () if record is None else tuple(record.posted)))
         return True

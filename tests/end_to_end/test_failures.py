@@ -13,6 +13,7 @@ from core.agent.offline import Offline
 from core.errors import ModelError, StoreError
 from core.models.wrappers import FallbackModel
 from core.types import Address, Message, Scope, Session, Usage
+from gateway import texts as words
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, says
@@ -174,9 +175,13 @@ async def test_a_press_that_fails_is_no_chat_message(home: Path) -> None:
             raise StoreError("The disk is slow.")
 
         commands.given = broken  # type: ignore[assignment,method-assign]
-        with pytest.raises(StoreError):
-            await harness.say(**pressed)
+        for _ in range(3):
+            with pytest.raises(StoreError):
+                await harness.say(**pressed)
         assert await harness.services.inbox.waiting() == [], "the platform brings it again"
+        [(address, told)] = harness.platforms["telegram"].replies
+        assert address.chat_id == "42"
+        assert told.text == words.OUTAGE.format(reason="The disk is slow. "), "once, by a message that needs no store"
         commands.given, commands.answer = given, broken  # type: ignore[assignment,method-assign]
         assert (await harness.say(**pressed)).text.startswith("The disk is slow.")
         commands.answer = answer  # type: ignore[method-assign]

@@ -10,11 +10,13 @@ from typing import Any
 
 import pytest
 
+from adapters.streaming import StreamedReply
 from core.agent.offline import Offline
 from core.errors import DeliveryError, ModelError
 from core.store.mailbox import OutboxItem
 from core.types import Address, Answer, Scope, Usage
 from tests.fixtures.delivery_record import hold
+from tests.fixtures.fake_chat import FakeChat
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 
@@ -179,10 +181,29 @@ async def test_what_waits_when_it_begins_is_taken_out_of_the_inbox(home: Path) -
         assert on_disk(home, "quetzal") == []
 
 
-async def test_an_answer_that_does_not_arrive_is_never_written_down(home: Path) -> None:
+async def test_a_hiccup_at_the_last_edit_leaves_no_partial_answer(home: Path) -> None:
+    async with open_gateway(home) as harness:
+        await harness.say("/incognito")
+        chat = FakeChat()
+        reply, outbox_item = StreamedReply(chat, first_words_s=0), harness.delivery.draft(harness.inbound("quetzal"))
+        harness.delivery.begin(outbox_item, reply)
+        reply.show("It is in Zan")
+        await chat.until_shown("It is in Zan")
+        chat.refusals.append(DeliveryError("the connection broke"))
+        assert await harness.delivery.deliver(outbox_item, reply, Answer(text="It is in Zanzibar."))
+        assert chat.shown == ["It is in Zanzibar."]
+
+
+@pytest.mark.parametrize(
+    "failures", [[DeliveryError("the platform is away")] * 9, [DeliveryError("blocked", is_permanent=True)]]
+)
+async def test_an_answer_that_does_not_arrive_is_never_written_down(
+    home: Path, failures: list[DeliveryError], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gateway.delivery.RESTS_S", (0.0, 0.0))
     async with open_gateway(home, ScriptedModel(says("zanzibar"))) as harness:
         await harness.say("/incognito")
-        reply = KeptReply(DeliveryError("the platform is away"))
+        reply = KeptReply(*failures)
         number = await harness.router.admit(harness.inbound("quetzal"), reply)
         assert number is not None
         await harness.router.serve(number)
