@@ -15,9 +15,9 @@ from zoneinfo import ZoneInfo
 
 from config.settings import UsageOptions
 from core.store import rows
-from core.store.engine import Connection, Row
+from core.store.engine import Connection
 from core.store.sqlite.database import Database
-from core.types import CallKind, Payer, Scope, Session, Usage
+from core.types import CallKind, Payer, Scope, Usage
 
 MissCause = Literal[
     "first", "length", "rights", "resumed", "forget", "edit", "model", "system", "tools", "messages", "idle", "evicted"
@@ -142,25 +142,16 @@ class Spending:
         return total
 
 
-_SPENT = f"""
-FROM calls WHERE {rows.visible("calls.scope_id")} AND (:since IS NULL OR calls.at >= :since)
-AND (:until IS NULL OR calls.at < :until) AND (:session IS NULL OR calls.session_id = :session)
-"""
+_SPENT = f"FROM calls WHERE {rows.visible('calls.scope_id')} AND (:until IS NULL OR calls.at < :until)"
 _SUMS = f"""
 SELECT calls.kind, calls.model, calls.miss, COUNT(*) AS calls, SUM(calls.missed_tokens) AS missed,
     SUM(calls.input_tokens) AS input_tokens, SUM(calls.output_tokens) AS output_tokens,
     SUM(calls.cache_read_tokens) AS cache_read_tokens, SUM(calls.cache_write_tokens) AS cache_write_tokens,
     SUM(calls.cache_write_hour_tokens) AS cache_write_hour_tokens
-{_SPENT} GROUP BY calls.kind, calls.model, calls.miss ORDER BY calls.kind, calls.model, calls.miss
+{_SPENT} AND (:since IS NULL OR calls.at >= :since) AND (:session IS NULL OR calls.session_id = :session)
+GROUP BY calls.kind, calls.model, calls.miss ORDER BY calls.kind, calls.model, calls.miss
 """
 _LATEST = f"SELECT MAX(calls.at) AS at {_SPENT}"
-_LATEST_SESSIONS = f"""
-{rows.SESSIONS} JOIN (
-    SELECT calls.session_id, MAX(calls.at) AS called_at {_SPENT} AND calls.session_id IS NOT NULL
-    GROUP BY calls.session_id ORDER BY called_at DESC, calls.session_id DESC LIMIT :limit
-) AS called ON called.session_id = sessions.id
-WHERE {rows.visible()} ORDER BY called.called_at DESC, sessions.id DESC
-"""
 _INSERT = """
 INSERT INTO calls (scope_id, session_id, kind, model, at, input_tokens, output_tokens, cache_read_tokens,
     cache_write_tokens, cache_write_hour_tokens, miss, missed_tokens)
@@ -199,23 +190,22 @@ class UsageLog:
     ) -> Spending:
         """From `since` on and before `until`."""
         session = None if session_id is None else rows.bounded(session_id)
-        found = await self._database.fetch_all(_SUMS, _values(scopes, since=since, until=until, session=session))
-        names = ("kind", "model", "calls", "miss", "missed")
-        sums = [UsageSum(**rows.columns(row, *names), usage=_usage(row)) for row in found]
+        values = {"scopes": rows.scope_parameter(scopes), "since": since, "until": until, "session": session}
+        sums = [
+            UsageSum(
+                **rows.columns(row, "kind", "model", "calls", "miss", "missed"),
+                usage=Usage(**{field.name: row[f"{field.name}_tokens"] for field in fields(Usage)}),
+            )
+            for row in await self._database.fetch_all(_SUMS, values)
+        ]
         return Spending(sums=sums, prices=self._prices)
-
-    async def sessions(self, scopes: frozenset[Scope], limit: int) -> list[tuple[Session, Spending]]:
-        """The sessions of the latest calls, latest first."""
-        values = _values(scopes, limit=rows.bounded(max(0, limit)))
-        found = [rows.session_of(row) for row in await self._database.fetch_all(_LATEST_SESSIONS, values)]
-        return [(session, await self.spent(scopes, session_id=session.id)) for session in found]
 
     async def months(self, scopes: frozenset[Scope]) -> list[tuple[date, Spending]]:
         """The last twelve months with any spending, by first day, latest first."""
         until: datetime | None = None
         found: list[tuple[date, Spending]] = []
         while len(found) < MONTHS:
-            row = await self._database.fetch_one(_LATEST, _values(scopes, until=until))
+            row = await self._database.fetch_one(_LATEST, {"scopes": rows.scope_parameter(scopes), "until": until})
             if row is None or (latest := rows.maybe_moment(row["at"])) is None:
                 break
             start = latest.astimezone(self._zone).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
@@ -273,11 +263,3 @@ def _payer(connection: Connection, payer: Payer) -> tuple[int | None, int | None
         if row is not None:
             return int(row["scope_id"]), payer.session_id
     return None if payer.scope is None else rows.ensure_scope(connection, payer.scope), None
-
-
-def _values(scopes: frozenset[Scope], **given: object) -> dict[str, object]:
-    return {"scopes": rows.scope_parameter(scopes), "session": None, "since": None, "until": None, **given}
-
-
-def _usage(row: Row) -> Usage:
-    return Usage(**{field.name: row[f"{field.name}_tokens"] for field in fields(Usage)})

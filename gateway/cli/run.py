@@ -16,7 +16,7 @@ from core.text.normalize import legible
 from core.types import Scope
 from gateway import logs
 from gateway.cli import shell
-from gateway.cli.shell import AsJson, InScope, Limit, Words, Yes
+from gateway.cli.shell import AsJson, InScope, Words, Yes
 from gateway.commands.registry import CommandContext
 from gateway.commands.reminders import ReminderCommands
 from gateway.services import Services, is_running
@@ -164,10 +164,8 @@ def _check(
 
 def _usage(
     what: Annotated[
-        Literal["lately", "months", "sessions"],
-        typer.Argument(help="The last 30 days, each of the last twelve months, or each of the latest conversations."),
+        Literal["lately", "months"], typer.Argument(help="The last 30 days, or each of the last twelve months.")
     ] = "lately",
-    limit: Limit = 20,
     scope: InScope = None,
     as_json: AsJson = False,
 ) -> None:
@@ -177,14 +175,10 @@ def _usage(
     async def objects(services: Services, scopes: frozenset[Scope]) -> object:
         report = services.usage_log
         if what == "months":
-            months = await report.months(scopes)
-            return [_spent(spent, month=f"{day:%Y-%m}") for day, spent in months]
-        if what == "sessions":
-            sessions = await report.sessions(scopes, limit)
-            return [_spent(spent, session=one.id, title=one.title) for one, spent in sessions]
+            return [_spent(spent, month=f"{day:%Y-%m}") for day, spent in await report.months(scopes)]
         return _spent(await report.spent(scopes, since=services.clock.now() - LATELY))
 
-    words = {"lately": [], "months": ["months"], "sessions": ["sessions", str(limit)]}[what]
+    words = ["months"] if what == "months" else []
     shell.chat(UsageCommands, "usage", words, scope, objects=objects if as_json else None)
 
 

@@ -10,8 +10,7 @@ from core.errors import Refused
 from core.markup.markdown import escape
 from core.store.sync import PLATFORM as MEMORY
 from core.store.usage import Spending
-from core.text.normalize import shortened
-from core.types import Answer, Command, Session
+from core.types import Answer, Command
 from gateway import texts
 from gateway.commands.registry import CommandContext, announced, button
 from gateway.services import STATE, Services
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
     from core.memory.manager import MemoryManager
 
 LATELY = timedelta(days=30)
-SESSIONS = 10
-TITLE_CHARS = 40
 
 
 class StatusCommands:
@@ -83,16 +80,12 @@ class UsageCommands:
             case []:
                 return await self._overview(context)
             case ["months"]:
-                months = [(f"{day:%B %Y}", spent) for day, spent in await self._usage_log.months(context.scopes)]
-                return Answer(text=_listed(months))
-            case ["sessions", *limit] if all(word.isdecimal() and len(word) < 5 for word in limit):
-                sessions = await self._usage_log.sessions(context.scopes, int(limit[0]) if limit else SESSIONS)
-                named = [(self._name(session), spent) for session, spent in sessions]
-                buttons = tuple(button(str(session.id), "usage", str(session.id)) for session, _ in sessions)
-                return Answer(text=_listed(named), buttons=buttons)
+                months = await self._usage_log.months(context.scopes)
+                lines = [f"- {day:%B %Y}: {_price(spent)}; {_tokens(spent)}" for day, spent in months]
+                return Answer(text="\n".join(lines) or texts.NO_MODEL_ASKED)
             case [number] if number.isdecimal() and len(number) < 19:
                 if await self._services.conversations.find(int(number), context.scopes) is None:
-                    raise Refused(f"There is no conversation {int(number)} here. `/usage sessions` lists the latest.")
+                    raise Refused(f"There is no conversation {int(number)} here. `/sessions` lists them.")
                 spending = await self._usage_log.spent(context.scopes, session_id=int(number))
                 return Answer(text=_details(f"Conversation {int(number)}", spending))
         raise Refused(texts.USAGE_USAGE)
@@ -105,13 +98,8 @@ class UsageCommands:
         elif not context.is_shell:
             here = await self._usage_log.spent(context.scopes, session_id=context.session.id)
             parts.insert(0, _details("This conversation", here))
-        buttons = (button("By month", "usage", "months"), button("By conversation", "usage", "sessions"))
+        buttons = (button("By month", "usage", "months"),)
         return Answer(text="\n\n".join(parts), buttons=buttons if lately.calls else ())
-
-    def _name(self, session: Session) -> str:
-        title = shortened(session.title or "", TITLE_CHARS)
-        day = texts.day(session.last_at or session.started_at, self._services.zone)
-        return f"{session.id}{texts.titled(title)}, {day}"
 
 
 def _details(name: str, spending: Spending) -> str:
@@ -153,8 +141,3 @@ def _price(spending: Spending) -> str:
     if spending.cost is None:
         return "no price"
     return spending.amount(spending.cost) + (" and more" if spending.unpriced else "")
-
-
-def _listed(rows: Sequence[tuple[str, Spending]]) -> str:
-    lines = [f"- {name}: {_price(spending)}; {_tokens(spending)}" for name, spending in rows]
-    return "\n".join(lines) or texts.NO_MODEL_ASKED

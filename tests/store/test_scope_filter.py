@@ -84,7 +84,6 @@ async def kept(database: Database, clock: SteadyClock) -> _Kept:
             "recent": lambda _, __, scopes: conversations.recent(scopes, 10),
             "recent by text": lambda _, __, scopes: conversations.recent(scopes, 10, "secret"),
             "sums of calls": lambda session_id, _, scopes: _sums(calls, scopes, session_id),
-            "sessions with calls": lambda _, __, scopes: calls.sessions(scopes, 10),
             "months with calls": lambda _, __, scopes: calls.months(scopes),
             "jobs of": lambda _, __, scopes: jobs.of(scopes),
             "find a job": lambda _, job_id, scopes: jobs.find(job_id, scopes),

@@ -88,18 +88,6 @@ async def test_a_call_goes_on_the_account_of_its_sessions_scope(conversations: C
     assert [one.calls for one in (await calls.spent(frozenset((ANA, BOB)))).sums] == [2], "nobody's are left out"
 
 
-async def test_the_sessions_of_the_latest_calls_come_first(conversations: Conversations, calls: UsageLog) -> None:
-    for number in range(3):
-        made = await opened(
-            conversations, "hello", title=f"t{number}", address=Address(platform="x", chat_id=str(number))
-        )
-        await calls.keep(call(Payer(session_id=made.id), at=NOON - number * DAY))
-        await calls.keep(call(Payer(session_id=made.id), "title", at=NOON - number * DAY))
-    found = await calls.sessions(MINE, 2)
-    assert [(session.title, spending.calls) for session, spending in found] == [("t0", 2), ("t1", 2)]
-    assert await calls.sessions(frozenset((BOB,)), 10) == []
-
-
 async def test_misses_are_counted_by_cause(conversations: Conversations, calls: UsageLog, database: Database) -> None:
     made = await opened(conversations, "hello")
     payer = Payer(session_id=made.id)

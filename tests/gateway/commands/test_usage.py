@@ -50,7 +50,7 @@ async def test_a_model_without_a_price_is_named(home: Path) -> None:
         await harness.say("One?")
         text = (await _usage(harness)).replace("\\", "")
         assert "I cannot say what it cost: usage.prices in mneme.toml has no price for scripted." in text
-        assert "no price" in await _usage(harness, "sessions")
+        assert "no price" in await _usage(harness, "months")
 
 
 async def test_by_month_and_by_conversation(home: Path) -> None:
@@ -58,19 +58,13 @@ async def test_by_month_and_by_conversation(home: Path) -> None:
         await harness.say("Where does the *ferry* leave?")
         await harness.say("/new")
         await harness.say("Two?")
-        listed = await _usage(harness, "sessions")
-        assert [line.split("“")[1].split("”")[0] for line in listed.splitlines()] == [
-            "Two?",
-            "Where does the \\*ferry\\* leave?",
-        ]
-        assert (
-            "$0.080; 120,000 tokens in, 100,000 of them read from the cache (83 %), 20,000 written to it; "
-            "2,000 tokens out" in listed.replace("\\", "")
-        )
         (month,) = (await _usage(harness, "months")).splitlines()
         assert f"{harness.services.clock.now():%B}" in month
-        assert "220,000 tokens in" in month
-        assert "Write /usage, /usage months, /usage sessions, or" in await _usage(harness, "yesterday")
+        assert (
+            "$0.340; 220,000 tokens in, 100,000 of them read from the cache (45 %), 120,000 written to it; "
+            "3,000 tokens out" in month.replace("\\", "")
+        )
+        assert "Write /usage, /usage months, or" in await _usage(harness, "yesterday")
         one = await _usage(harness, "1")
         assert one.startswith("**Conversation 1**: 100,000 tokens in, 0 of them read from the cache (0 %), 100,000 ")
         assert "100,000 tokens in 1 request at the first request of a conversation" in one
@@ -82,10 +76,10 @@ async def test_where_no_model_was_asked(home: Path) -> None:
     async with open_gateway(home, ScriptedModel(says("Hi", usage=Usage()))) as harness:
         await harness.say("Hello")
         assert (await _usage(harness)).count("no model was asked.") == 2
-        assert await _usage(harness, "months") == await _usage(harness, "sessions") == "No model has been asked yet."
+        assert await _usage(harness, "months") == "No model has been asked yet."
 
 
-@pytest.mark.parametrize("arguments", ["", "months", "sessions"])
+@pytest.mark.parametrize("arguments", ["", "months"])
 async def test_what_others_spend_is_theirs(home: Path, arguments: str) -> None:
     async with open_gateway(home, _script(), PRICED) as harness:
         await harness.say("My secret?")
@@ -110,4 +104,5 @@ async def test_incognito_costs_count_and_have_no_name(home: Path) -> None:
         here, lately = (await _usage(harness)).split("\n\n")[-2:]
         assert "incognito" in here
         assert "100,000 tokens in" in lately
-        assert (await _usage(harness, "sessions")).endswith("No model has been asked yet.")
+        (call,) = await harness.services.database.fetch_all("SELECT session_id FROM calls")
+        assert call["session_id"] is None
