@@ -84,11 +84,13 @@ class Forgetting:
         words = await self._find(found)
         notes = {entry async for _, _, entry in self._notes(found, words)}
         typed = await asyncio.to_thread(self._files.typed, request.scopes)
-        found.count(notes=len(notes), typed=sum(map(words.has_words, typed)))
+        found.shown += [ErasureItem(kind="note", text=entry, at=self._clock.now()) for entry in notes]
+        kinds = [item.kind for item in found.shown]
+        found.counts = {kind: kinds.count(kind) for kind in ("message", "fact", "note", "job") if kind in kinds}
+        found.derived = sum(map(words.has_words, typed)) + sum(len(found.ids[kind]) for kind in erasure.UNNAMED)
         if not (found.counts or found.derived):
             return None
         await self._erasures.save(found)
-        found.shown += [ErasureItem(kind="note", text=entry, at=self._clock.now()) for entry in notes]
         order = ("note", "fact", "job", "message")
         found.shown = sorted(found.shown, key=lambda item: order.index(item.kind))[:SHOWN]
         return found
@@ -385,18 +387,17 @@ class Quoting:
 
     def repeats(self, *texts: str | None) -> bool:
         """Whether a stretch of what was said stands in one of the texts."""
-        return bool(self._runs) and any(self._has_run(_tokens(_read(text))) for text in texts if text)
+        # Most texts have not even two of the words in a row.
+        return bool(self._runs) and any(
+            pair in self._pairs and _run(tokens, start) in self._runs
+            for tokens in (_tokens(_read(text)) for text in texts if text)
+            for start, pair in enumerate(pairwise(tokens))
+        )
 
     def copies(self, *texts: str | None) -> bool:
         """Whether one of the texts is what was said, repeats it, or holds something short that was said as a whole."""
         return self.repeats(*texts) or any(
             text.strip() in self._whole or self._has_short(_tokens(_read(text))) for text in texts if text
-        )
-
-    def _has_run(self, tokens: Sequence[str]) -> bool:
-        # Most texts have not even two of the words in a row.
-        return any(
-            pair in self._pairs and _run(tokens, start) in self._runs for start, pair in enumerate(pairwise(tokens))
         )
 
     def _has_short(self, tokens: Sequence[str]) -> bool:

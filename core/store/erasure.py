@@ -104,13 +104,6 @@ class ErasureList:
             "facts": list_value(self.ids["facts"]),
         }
 
-    def count(self, *, notes: int, typed: int) -> None:
-        """Sets `counts`, without zeros, and `derived`."""
-        messages = sum(item.kind == "message" for item in self.shown)
-        numbers = {"message": messages, "fact": len(self.ids["facts"]), "note": notes, "job": len(self.ids["jobs"])}
-        self.counts = {name: number for name, number in numbers.items() if number}
-        self.derived = typed + sum(len(self.ids[kind]) for kind in ("repeats", *_UNNAMED))
-
     def dump(self) -> str:
         request, stored = self.request, {name: getattr(self, name) for name in _STORED}
         asked = {"where": request.scope.key, "is_owner": request.is_owner, "address": asdict(request.address)}
@@ -175,7 +168,7 @@ COPIES: Mapping[str, tuple[str, str]] = {
 }
 """What selects the rows that may repeat what was said (id, message from which it was made, moment, texts) and what
 erases `:ids` of them, by kind. Messages that repeat others are in `CONVERSATION`."""
-_UNNAMED = tuple(COPIES.keys() - {"facts", "jobs", "sources"})
+UNNAMED = ("repeats", *(COPIES.keys() - {"facts", "jobs", "sources"}))
 """What a person sees as one number."""
 
 CONVERSATION = f"""
@@ -211,9 +204,7 @@ WHERE messages.id > :upto AND messages.kind = 'command' AND {visible()}
     AND addresses.platform = :platform AND addresses.chat_id = :chat_id AND addresses.thread_id = :thread_id
 """
 """The command that asked for it and its answer."""
-_INSERT = """
-INSERT INTO erasures (id, lane, account, scopes, list, made_at) VALUES (:id, :lane, :account, :scopes, :list, :now)
-"""
+_INSERT = rows.insertion("erasures", "id", "lane", "account", "scopes", "list", "made_at")
 _OUTDATED = "begun_at IS NULL AND made_at < :unasked OR done_at < :old"
 _DELETE_NOTE_CHANGES = f"""
 DELETE FROM notes
@@ -243,7 +234,7 @@ class Erasures:
     async def save(self, found: ErasureList) -> None:
         """Stores a list for a yes of the same account at the same address."""
         values = self._values(found.token, found.request)
-        values |= {"scopes": scope_parameter(found.request.scopes), "list": found.dump()}
+        values |= {"scopes": scope_parameter(found.request.scopes), "list": found.dump(), "made_at": values["now"]}
         await self._database.execute(_INSERT, values, found.request.epoch)
 
     async def prune(self) -> None:

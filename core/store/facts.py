@@ -99,15 +99,13 @@ class Fact:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FactChange:
     """A change of a fact. `action`: learn, close, correct, pin, unpin, trust, merge, undo, or flag (a doubt, in earlier
-    versions). `before` and `after`: its content; None: it was not there."""
+    versions). `before`: its content; None: it was not there."""
 
     action: str
     before: str | None
-    after: str | None
     at: datetime
-    reason: str = ""
-    account: Account | None = None
-    message_id: int | None = None
+    reason: str
+    account: Account | None
 
 
 _COLUMNS = """
@@ -129,26 +127,15 @@ _PAGE = f"""
 {_VISIBLE} ORDER BY is_pinned DESC, closed_at IS NOT NULL, last_at DESC, id DESC LIMIT :limit OFFSET :offset
 """
 _HISTORY = f"""
-SELECT *, json_extract(before, '$.content') AS content_before, json_extract(after, '$.content') AS content_after
-FROM fact_changes WHERE {visible("scope_id")} AND fact_id = :id ORDER BY id
+SELECT *, json_extract(before, '$.content') AS content FROM fact_changes
+WHERE {visible("scope_id")} AND fact_id = :id ORDER BY id
 """
 
-_INSERT = """
-INSERT INTO facts (scope_id, content, folded, kind, attribute, value, trust, said, valid_from, valid_to, grain,
-    created_at, last_at, closed_at, closed_by, message_id, account, speaker, origin, is_pinned)
-VALUES (:scope_id, :content, :folded, :kind, :attribute, :value, :trust, :said, :valid_from, :valid_to, :grain,
-    :created_at, :last_at, :closed_at, :closed_by, :message_id, :account, :speaker, :origin, :is_pinned)
-RETURNING id
-"""
-
-_UPDATE = f"""
-UPDATE facts SET {", ".join(f"{name} = :{name}" for name in (*_KEPT, "folded"))} WHERE id = :id
-"""
-
-_LOG = """
-INSERT INTO fact_changes (scope_id, fact_id, action, before, after, reason, at, account, message_id)
-VALUES (:scope_id, :id, :action, :before, :after, :reason, :at, :account, :message_id)
-"""
+_INSERT = rows.insertion("facts", "scope_id", *_KEPT, "folded", "created_at", "account", "speaker") + " RETURNING id"
+_UPDATE = f"UPDATE facts SET {', '.join(f'{name} = :{name}' for name in (*_KEPT, 'folded'))} WHERE id = :id"
+_LOG = rows.insertion(
+    "fact_changes", "scope_id", "fact_id", "action", "before", "after", "reason", "at", "account", "message_id"
+)
 
 _SAME_PERSON = f"SELECT {_COLUMNS} FROM facts WHERE scope_id = :scope_id AND account = :account AND id <> :id"
 _FROM_SAME_MESSAGE = f"""
@@ -246,15 +233,13 @@ WHERE message_id = :message AND :text = (SELECT text FROM messages WHERE id = :m
 
 def _fact_of(row: Row) -> Fact:
     """A row with `_COLUMNS`."""
-    moments: dict[str, Any] = {name: rows.maybe_moment(row[name]) for name in _MOMENTS}
-    plain_ones = rows.columns(row, "id", "speaker", *_PLAIN) | {"is_pinned": bool(row["is_pinned"])}
+    fields = rows.columns(row, "id", "speaker", *_PLAIN) | {name: rows.maybe_moment(row[name]) for name in _MOMENTS}
     return Fact(
+        **fields | {"is_pinned": bool(row["is_pinned"])},
         scope=Scope(key=row["scope_key"]),
         entities=tuple(json.loads(row["names"])),
         account=rows.account_of(row["account"] or None),
         created_at=rows.moment(row["created_at"]),
-        **plain_ones,
-        **moments,
     )
 
 
@@ -335,9 +320,8 @@ class Facts:
         """The changes of a fact, oldest first."""
         return [
             FactChange(
-                **rows.columns(row, "action", "reason", "message_id"),
-                before=row["content_before"],
-                after=row["content_after"],
+                **rows.columns(row, "action", "reason"),
+                before=row["content"],
                 at=rows.moment(row["at"]),
                 account=rows.account_of(row["account"]),
             )
@@ -517,7 +501,7 @@ class Facts:
         before = None if old is None else rows.dump(rows.columns(_values(connection, old), *_KEPT))
         after = rows.dump(rows.columns(values, *_KEPT))
         at = new.said_at if old is None else self._clock.now()
-        log = {"action": action, "before": before, "after": after, "reason": reason, "at": at}
+        log = {"fact_id": new.id, "action": action, "before": before, "after": after, "reason": reason, "at": at}
         connection.execute(_LOG, values | by.source | log)
 
 

@@ -49,13 +49,9 @@ OF_SCOPES = f"""
 {JOBS} WHERE jobs.ended_at IS NULL AND {rows.visible("jobs.scope_id")} ORDER BY jobs.next_at NULLS LAST, jobs.id
 """
 ACTIVE = f"{JOBS} WHERE jobs.ended_at IS NULL AND jobs.paused_at IS NULL ORDER BY jobs.id"
-INSERT = """
-INSERT INTO jobs (scope_id, address_id, account, origin, text, is_prompt, zone, cron, every_s,
-    start_at, at, created_at, next_at, paused_at, ended_at)
-VALUES (:scope, :address, :account, :origin, :text, :is_prompt, :zone, :cron, :every_s,
-    :start_at, :at, :created_at, :next_at, :paused_at, :ended_at)
-RETURNING id
-"""
+_JOB = ("scope_id", "address_id", "account", "origin", "text", "is_prompt", "created_at")
+_SCHEDULE = ("zone", "cron", "every_s", "start_at", "at", "next_at", "paused_at", "ended_at")
+INSERT = rows.insertion("jobs", *_JOB, *_SCHEDULE) + " RETURNING id"
 PAUSE = "UPDATE jobs SET paused_at = COALESCE(paused_at, :at) WHERE id = :id AND ended_at IS NULL"
 RESUME = "UPDATE jobs SET paused_at = NULL, next_at = :next_at WHERE id = :id AND ended_at IS NULL"
 REMOVE = "UPDATE jobs SET ended_at = :at, next_at = NULL WHERE id = :id AND ended_at IS NULL"
@@ -90,8 +86,8 @@ class Jobs:
             values = {
                 **rows.values_of(job.schedule),
                 **rows.values_of(job),
-                "scope": rows.ensure_scope(connection, job.scope),
-                "address": rows.ensure_address(connection, job.target),
+                "scope_id": rows.ensure_scope(connection, job.scope),
+                "address_id": rows.ensure_address(connection, job.target),
             }
             job_id = rows.insert(connection, INSERT, values)
             return _job(connection.execute(JOB, {"id": job_id}).fetchone())

@@ -124,27 +124,15 @@ NOT_UNDONE = f"""
 ORDER BY notes.id DESC LIMIT :limit
 """
 OF_FILE = f"{VISIBLE} AND notes.target = :target ORDER BY notes.id"
-INSERT = """
-INSERT INTO notes (
-    scope_id, target, action, before, after, account, message_id, address_id, external_id, undoes, is_insisted, at
-) VALUES (
-    :scope_id, :target, :action, :before, :after, :account, :message_id, :address_id, :external_id, :undoes,
-    :is_insisted, :at
-)
-"""
+_SHARED = ("scope_id", "target", "account", "message_id", "address_id", "external_id", "at")
+INSERT = rows.insertion("notes", *_SHARED, "action", "before", "after", "undoes", "is_insisted")
 PENDING = f"""
 SELECT pending_notes.*, scopes.key AS scope_key, addresses.platform, addresses.chat_id, addresses.thread_id
 FROM pending_notes JOIN scopes ON scopes.id = pending_notes.scope_id
 LEFT JOIN addresses ON addresses.id = pending_notes.address_id
 WHERE {visible("pending_notes.scope_id")} AND NOT is_written ORDER BY pending_notes.id
 """
-INSERT_PENDING = """
-INSERT INTO pending_notes (
-    scope_id, target, operations, reason, account, message_id, address_id, external_id, began_at, at
-) VALUES (
-    :scope_id, :target, :operations, :reason, :account, :message_id, :address_id, :external_id, :began_at, :at
-)
-"""
+INSERT_PENDING = rows.insertion("pending_notes", *_SHARED, "operations", "reason", "began_at")
 
 
 class Notes:

@@ -193,6 +193,11 @@ def insert(connection: Connection, statement: str, values: Mapping[str, object])
     return int(row["id"])
 
 
+def insertion(table: str, *names: str) -> str:
+    """The statement that stores a row under parameters that are called as the columns."""
+    return f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join(f':{name}' for name in names)})"
+
+
 def account_of(key: str | None) -> Account | None:
     if key is None:
         return None

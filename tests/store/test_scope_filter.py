@@ -141,7 +141,6 @@ async def test_every_reading_method_that_takes_scopes_is_in_the_matrix(kept: _Ke
         "Conversations.transcript",
         "Conversations.recent",
         "UsageLog.spent",
-        "UsageLog.sessions",
         "UsageLog.months",
         "Jobs.of",
         "Jobs.find",
