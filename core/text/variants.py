@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from itertools import chain, combinations, islice, pairwise, takewhile
+from itertools import chain, combinations, islice, pairwise, permutations, takewhile
 
 from core.text.normalize import language_data, words_of
 from core.text.terms import stop_words, terms_of
@@ -37,9 +38,9 @@ _PARTICLES = "はがをにでともののへやかねよ"
 _KANA_APART = 0x60
 """Between the codes of a sign in Hiragana and in Katakana."""
 _DIGITS = "零一二三四五六七八九"
-_NUMERAL = re.compile("[〇零一二两三四五六七八九十百千万]+")
-_FIGURE = re.compile(r"(?<![\d.,])\d{1,9}(?![\d.,])")
-_HAN = re.compile("[\u4e00-\u9fff]")
+_NUMERAL = re.compile("([〇零一二两三四五六七八九十百千万]+)([\u4e00-\u9fff]?)")
+_FIGURE = re.compile("(?<![\\d.,])(\\d{1,9})([\u4e00-\u9fff])")
+"""Both with what is counted."""
 _RUN = re.compile(r"\d+(?:[ .,/'()-]{1,2}\d+)*", re.ASCII)
 _TIME = re.compile(r"\b(\d{1,2})(?:[:.h](\d\d))? ?(am|pm)?\b", re.ASCII | re.IGNORECASE)
 SHORTEST, LONGEST = 4, 15
@@ -110,21 +111,18 @@ def _shifted(kana: str, by: int) -> str:
 
 def _figures(text: str) -> Iterator[Way]:
     """Figures before a Han character in characters: ``3点`` as ``三点``."""
-    for found in _FIGURE.finditer(text):
-        counted = text[found.end() : found.end() + 1]
-        if _HAN.match(counted):
-            written = _in_characters(int(found[0]))
-            yield tuple(terms_of(written + counted))
-            if written[0] == "二" and written[1:2] in ("", "百", "千", "万"):
-                yield tuple(terms_of("两" + written[1:] + counted))
+    for number, counted in _FIGURE.findall(text):
+        written = _in_characters(int(number))
+        yield tuple(terms_of(written + counted))
+        if written[0] == "二" and written[1:2] in ("", "百", "千", "万"):
+            yield tuple(terms_of("两" + written[1:] + counted))
 
 
 def _numerals(text: str) -> Iterator[Way]:
-    for found in _NUMERAL.finditer(text):
-        number = _value(found[0])
-        counted = text[found.end() : found.end() + 1]
-        if number is not None and (number > 9 or _HAN.match(counted)):
-            yield (str(number), *([counted] if _HAN.match(counted) else []))
+    for written, counted in _NUMERAL.findall(text):
+        number = _value(written)
+        if number is not None and (number > 9 or counted):
+            yield tuple(filter(None, (str(number), counted)))
             if number >= 10_000 and number % 10_000 == 0:
                 yield (str(number // 10_000), "万")
 
@@ -250,17 +248,12 @@ def _meant(word: str) -> Iterator[tuple[str, float]]:
 @lru_cache(maxsize=1)
 def _beside() -> Mapping[str, str]:
     """The keys around each key."""
-    places = {
-        letter: (row, column + row / 2) for row, keys in enumerate(_KEYBOARD) for column, letter in enumerate(keys)
-    }
-    return {
-        letter: "".join(
-            other
-            for other, (line, column) in places.items()
-            if other != letter and abs(line - row) <= 1 and abs(column - place) <= 1
-        )
-        for letter, (row, place) in places.items()
-    }
+    places = [(key, row, column + row / 2) for row, keys in enumerate(_KEYBOARD) for column, key in enumerate(keys)]
+    beside: defaultdict[str, str] = defaultdict(str)
+    for (letter, row, place), (other, line, column) in permutations(places, 2):
+        if abs(line - row) <= 1 and abs(column - place) <= 1:
+            beside[letter] += other
+    return beside
 
 
 KIN_LETTERS = 4
@@ -280,12 +273,14 @@ _CYRILLIC = re.compile("[\u0430-\u044f\u0451]{3,}")
 
 def forms_of(word: str) -> tuple[str, ...]:
     """All forms of a folded word by number and case, itself first: ferry, ferries; Москва, Москве. Nothing else."""
+    found: list[str] = []
     if _CYRILLIC.fullmatch(word):
-        found = _cases(word)
+        # Which ending is one cannot be told for sure, so whatever may be is taken for it.
+        endings = ("", *language_data("words")["russian_endings"].split())
+        stems = [word.removesuffix(one) for one in endings if word.endswith(one)]
+        found = [stem + ending for stem in stems if len(stem) >= FORM_LETTERS - 1 for ending in endings]
     elif word.isascii() and word.isalpha() and len(word) >= FORM_LETTERS - 1:
         found = _singular_and_plural(word)
-    else:
-        found = []
     return tuple(dict.fromkeys((word, *found)))
 
 
@@ -297,10 +292,3 @@ def _singular_and_plural(word: str) -> list[str]:
         found.append(f"{word[:-3]}y")
     found += [word[: -len(ending)] for ending in ("s", "es") if word.endswith(ending)]
     return [form for form in found if len(form) >= FORM_LETTERS]
-
-
-def _cases(word: str) -> list[str]:
-    """Which ending is one cannot be told for sure, so whatever may be is taken for it."""
-    endings = ("", *language_data("words")["russian_endings"].split())
-    fitting = [ending for ending in endings if word.endswith(ending) and len(word) - len(ending) >= FORM_LETTERS - 1]
-    return [word[: len(word) - len(one)] + ending for one in fitting for ending in endings]
