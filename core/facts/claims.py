@@ -49,10 +49,6 @@ def sign(name: str) -> re.Pattern[str]:
     return _compiled("".join(_data()["signs"][name]))
 
 
-def is_first_person(text: str) -> bool:
-    return sign("first_person").search(text) is not None
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
     """`content`: the sentence. `attribute` begins with ``me|`` where it is about who speaks. The rest as in

@@ -14,7 +14,7 @@ from functools import cache
 from typing import Any
 
 from core.errors import ToolError
-from core.facts.claims import is_first_person, sign
+from core.facts.claims import sign
 from core.guard.fence import said as typed
 from core.guard.fence import typed_part
 from core.store.sessions import Conversations
@@ -198,7 +198,7 @@ def _is_worded(said: _Statement, heard: _Heard) -> bool:
     if len(words) - len(unsaid) >= share * len(words):
         return True
     # Of other languages it is not known which words are said of the same thing; that it is told of oneself is.
-    if _is_english(heard.text) or (said.is_own_affair and not is_first_person(heard.text)):
+    if _is_english(heard.text) or (said.is_own_affair and not sign("first_person").search(heard.text)):
         return False
     return len(unsaid) <= FOREIGN_WORDS * anchors
 
@@ -293,7 +293,7 @@ def _is_meant(clause: str, said: _Statement) -> bool:
 def _is_of_the_speaker(clause: str, said: _Statement) -> bool:
     """ "My sister moved to Porto" says nothing of who speaks, unless the statement speaks of the sister too."""
     ordered = pattern("ordered").match(clause)
-    is_order = ordered is not None and not is_first_person(clause[ordered.end() :])
+    is_order = ordered is not None and not sign("first_person").search(clause[ordered.end() :])
     if is_order or pattern("to_the_assistant").match(clause):
         return False
     kin = [term for found in _OF_KIN.findall(clause) for term in terms_of(found)]

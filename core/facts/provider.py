@@ -19,7 +19,7 @@ from zoneinfo import ZoneInfo
 from pydantic import BaseModel, ConfigDict, Field
 
 from core.errors import ToolError
-from core.facts.claims import fact_of, is_first_person, sign
+from core.facts.claims import fact_of, sign
 from core.facts.evidence import EvidenceSearch
 from core.facts.extraction import FactReader, ToldFact
 from core.guard.guard import suspicion
@@ -43,7 +43,7 @@ class Question:
     def __init__(self, text: str, scopes: frozenset[Scope], now: datetime, asker: Account | None = None) -> None:
         asked = text[:QUESTION_CHARS]
         self.terms, self.keys = tuple(query_terms(asked)), keys_in(asked)
-        self.is_own = is_first_person(asked)
+        self.is_own = sign("first_person").search(asked) is not None
         self.is_past = sign("past").search(asked) is not None
         self.scopes, self.now, self.asker = scopes, now, asker
 
@@ -58,7 +58,7 @@ class Question:
             return True
         if not self.is_own:
             return False
-        is_me = subject == ME if what else is_first_person(fact.content)
+        is_me = subject == ME if what else sign("first_person").search(fact.content) is not None
         if fact.scope.is_room:
             is_by_asker = fact.account is not None and fact.account == self.asker
             is_me = is_by_asker and (is_me or (bool(what) and ":" in subject))

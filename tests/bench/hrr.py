@@ -32,11 +32,6 @@ def symbol(name: str) -> Phasors:
     return made
 
 
-def bind(one: Phasors, other: Phasors) -> Phasors:
-    """Like neither of the two."""
-    return one * other
-
-
 def bundle(parts: Iterable[Phasors]) -> Phasors | None:
     """Like each of the parts, up to about 32 well, up to 64 mostly; None of nothing."""
     together = list(parts)
@@ -56,4 +51,4 @@ def similarity(one: Phasors, other: Phasors) -> float:
 def encoded(terms: Sequence[str], names: Sequence[str]) -> Phasors | None:
     """A fact or a question: each of its terms and each of its names in its role, bundled."""
     parts = ((TERM, terms), (NAME, names))
-    return bundle(bind(symbol(role), symbol(one)) for role, held in parts for one in held)
+    return bundle(symbol(role) * symbol(one) for role, held in parts for one in held)

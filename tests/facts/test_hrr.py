@@ -19,7 +19,7 @@ def test_a_symbol_is_the_same_for_ever_and_like_no_other() -> None:
 
 def test_what_is_bound_is_like_neither() -> None:
     one, other = hrr.symbol("role"), hrr.symbol("porto")
-    pair = hrr.bind(one, other)
+    pair = one * other
     assert abs(hrr.similarity(pair, one)) < 0.1
     assert abs(hrr.similarity(pair, other)) < 0.1
 
