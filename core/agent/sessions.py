@@ -244,15 +244,12 @@ class SessionTracker:
 
 def window_of(session: Session, rows: Sequence[Message]) -> Window:
     """What of the history stands in the model's context, so that recall can leave it out."""
-    firsts: dict[int, int] = {}
-    lasts: dict[int, int] = {}
+    ids: dict[int, list[int]] = {session.id: []}
     for row in rows:
-        firsts.setdefault(row.session_id, row.id)
-        lasts[row.session_id] = row.id
+        ids.setdefault(row.session_id, []).append(row.id)
     # What is said in this turn belongs to the window as well.
-    firsts.setdefault(session.id, 0)
-    lasts[session.id] = ENDLESS
-    return tuple((id_, firsts[id_], lasts[id_]) for id_ in sorted(firsts))
+    ids[session.id] = [*(ids[session.id] or [0]), ENDLESS]
+    return tuple((session_id, held[0], held[-1]) for session_id, held in sorted(ids.items()))
 
 
 def _estimate(row: Message) -> float:

@@ -451,7 +451,5 @@ def _detail(phrase: Phrase, when: When, today: date) -> bool:
     return bool(when.weekdays) and when.span.days > 0 and when.span.days % 7 == 0
 
 
-_STEPS: tuple[Step, ...] = (
-    _instant, _repeat, _in_span, _detail, _more_clocks, _part, _day, _clock,
-)  # fmt: skip
+_STEPS: tuple[Step, ...] = (_instant, _repeat, _in_span, _detail, _more_clocks, _part, _day, _clock)
 _BEHIND_A_DAY: tuple[Step, ...] = (_detail, _more_clocks, _part, _clock)
