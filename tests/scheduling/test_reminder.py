@@ -11,12 +11,11 @@ from core.dates.schedule import Reading
 from core.errors import Refused, ToolError
 from core.facts.evidence import EvidenceSearch
 from core.review.pending import Review
-from core.scheduling.appointments import Appointments
+from core.scheduling.appointments import Appointments, reminder
 from core.store.jobs import Jobs
 from core.store.notes import Notes
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
-from core.tools.reminder import reminder
 from core.types import Account, Address, Message, Scope, Sender, Session, Tool, ToolContext
 from tests.fixtures.clock import SteadyClock
 
