@@ -15,7 +15,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Itera
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from hashlib import sha256
-from itertools import chain
+from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote
@@ -28,7 +28,7 @@ from core.guard.guard import LIMIT_CHARS, cleaned, suspicion
 from core.ports import Clock
 from core.review.pending import Review, reason_to_wait, typed
 from core.store.notes import Author, NoteChange, Notes, Operation, PendingNote
-from core.types import Account, ErasureEpoch, Scope, Session
+from core.types import ErasureEpoch, Scope, Session
 
 FILES = {"memory": "MEMORY.md", "user": "USER.md"}
 SEPARATOR = "\n§\n"
@@ -44,6 +44,12 @@ TYPED = Author(origin="typed")
 Held = dict[Scope, list[str]]
 """The entries of one target, by the scope of their file."""
 T = TypeVar("T")
+
+
+def entries_of(text: str) -> list[str]:
+    """The notes in the text of a file, each once."""
+    entries = map(str.strip, _SEPARATORS.split(with_plain_lines(text)))
+    return list(dict.fromkeys(filter(None, entries)))
 
 
 class NoteFiles:
@@ -103,7 +109,7 @@ class NoteFiles:
         try:
             content = path.read_bytes()
             # Editors on Windows open a file with a byte order mark, which is no part of the first note.
-            text = with_plain_lines(content.decode("utf-8-sig"))
+            text = content.decode("utf-8-sig")
             reason = f"it is over {LIMIT_BYTES:,} bytes long" if len(content) > LIMIT_BYTES else ""
         except FileNotFoundError:
             return [], None
@@ -114,8 +120,7 @@ class NoteFiles:
         if reason:
             mend = "I leave it alone. Mend or remove the file; until then nothing is noted in it."
             return [], f"{_place(path)} cannot be read: {reason}. {mend}"
-        entries = (entry.strip() for entry in _SEPARATORS.split(text))
-        return list(dict.fromkeys(entry for entry in entries if entry)), None
+        return entries_of(text), None
 
 
 class NoteEdit:
@@ -266,16 +271,16 @@ class Notebook:
                 return change
         raise Refused("There is nothing to undo.")
 
-    async def origin(self, scopes: frozenset[Scope], text: str) -> tuple[str, NoteChange | None]:
-        """The one note with `text` in it, and what made it, where known. Raises Refused, with the candidates."""
+    async def find(
+        self, scopes: frozenset[Scope], text: str, targets: Iterable[str] = FILES
+    ) -> tuple[str, str, NoteChange | None]:
+        """The one note of these targets with `text` in it: its target, all of it, and what made it, where known. Raises
+        Refused, with the candidates."""
         await self.notice(scopes)
-        entry = _only(text, [entry for target in FILES for entry in await self.entries(scopes, target)])
-        return entry, await self._notes.origin(scopes, entry)
-
-    async def is_by(self, account: Account, scopes: frozenset[Scope], text: str) -> bool:
-        """Whether that account had the one note with `text` in it noted. Raises Refused, with the candidates."""
-        change = (await self.origin(scopes, text))[1]
-        return change is not None and change.account == account
+        entries = {target: await self.entries(scopes, target) for target in targets}
+        entry = _only(text, list(chain.from_iterable(entries.values())))
+        target = next(target for target, held in entries.items() if entry in held)
+        return target, entry, await self._notes.origin(scopes, entry)
 
     async def news(self, scopes: frozenset[Scope], session: Session) -> Sequence[NoteChange]:
         """Changes since the session started, oldest first, without its own."""
@@ -300,12 +305,6 @@ class Notebook:
         """Waits for writes under way."""
         async with self._files.lock():
             return
-
-    async def target_of(self, scopes: frozenset[Scope], old_text: str) -> str:
-        """The target of the one note with `old_text` in it. Raises Refused, with the candidates of all targets."""
-        entries = {target: await self.entries(scopes, target) for target in FILES}
-        found = _only(old_text, *entries.values())
-        return next(target for target in FILES if found in entries[target])
 
     async def _write(
         self, scope: Scope, scopes: frozenset[Scope], target: str, work: Callable[[NoteEdit], None], author: Author
@@ -348,9 +347,12 @@ class Notebook:
             if trouble is None:
                 template = self._change(scope, target, Author())
                 known = await self._notes.standing(scope, target)
-                found = [replace(template, before=old, after=new) for old, new in _differences(known, there)]
-                await self._notes.log(*found)
-                await self.review.warn(scope, target, [one.after for one in found if one.after is not None])
+                gone, new = [one for one in known if one not in there], [one for one in there if one not in known]
+                # As many gone as came: notes that were reworded, in their order.
+                is_reworded = len(gone) == len(new)
+                pairs = zip_longest(gone, new) if is_reworded else [*zip_longest(gone, ()), *zip_longest((), new)]
+                await self._notes.log(*(replace(template, before=old, after=entry) for old, entry in pairs))
+                await self.review.warn(scope, target, new)
                 self._seen[scope, target] = state
 
     def _change(self, scope: Scope, target: str, author: Author) -> NoteChange:
@@ -378,15 +380,6 @@ class Notebook:
 
     def _read(self, scopes: frozenset[Scope], target: str) -> Held:
         return {scope: self._files.read(scope, target)[0] for scope in sorted(scopes)}
-
-
-def _differences(known: Sequence[str], there: Sequence[str]) -> Iterable[tuple[str | None, str | None]]:
-    gone = [entry for entry in known if entry not in there]
-    new = [entry for entry in there if entry not in known]
-    # As many gone as came: notes that were reworded, in their order.
-    if len(gone) == len(new):
-        return zip(gone, new, strict=True)
-    return [*((entry, None) for entry in gone), *((None, entry) for entry in new)]
 
 
 def _shown(held: Held) -> list[str]:

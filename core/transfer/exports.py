@@ -164,8 +164,12 @@ def read_discord(stream: BinaryIO, title: str, choices: Choices) -> Iterator[Tra
     users = map(_json, folder.parent.parent.glob("*/user.json"))
     owner = next((str(one) for user in users if (one := user.get("global_name") or user.get("username"))), None)
     number = str(channel.get("id") or folder.name.lstrip("c"))
-    address, name = Address(platform="discord", chat_id=number), _channel_title(text_of(labels.get(number)), channel)
-    conversation = conversation_of(address, choices, name)
+    # As the index names the channel ("general in Server", "Direct Message with ana#0"), else as the channel does.
+    name = text_of(labels.get(number)).removesuffix("#0")
+    if not name.strip() or name in ("None", "Unknown channel"):
+        named = channel.get("name"), mapping(channel.get("guild")).get("name")
+        name = " in ".join(str(word) for word in named if word)
+    conversation = conversation_of(Address(platform="discord", chat_id=number), choices, name)
     records = []
     try:
         for _, row in json_values(stream, title, {"item"}):
@@ -188,14 +192,6 @@ def _discord_record(conversation: Conversation, row: dict[str, Any], owner: str 
     lines = [*(f"[file: {name}]" for name in names), "" if written is None else str(written)]
     text = "\n".join(line for line in lines if line.strip())
     return record_of(conversation, "user", text, from_text(row.get("Timestamp")), number, owner)
-
-
-def _channel_title(label: str, channel: dict[str, Any]) -> str | None:
-    """As the index names the channel ("general in Server", "Direct Message with ana#0"), else as the channel does."""
-    if label.strip() and label not in ("None", "Unknown channel"):
-        return label.removesuffix("#0")
-    server = mapping(channel.get("guild")).get("name")
-    return " in ".join(str(word) for word in (channel.get("name"), server) if word)
 
 
 def _json(path: Path) -> dict[str, Any]:

@@ -5,19 +5,17 @@ from __future__ import annotations
 
 import contextlib
 import json
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from core.notes.notebook import FILES, entries_of
 from core.store.archive import Conversation, Skipped, TransferRecord
 from core.store.engine import Connection
 from core.store.sqlite.database import open_hermes
 from core.transfer.formats import HIDDEN, Choices, conversation_of, from_seconds, mapping, record_of
 from core.types import Address, Role
 
-NOTES = {"memory": "MEMORY.md", "user": "USER.md"}
-_NOTE_SEPARATOR = re.compile(r"(?m)^\s*§\s*$")
 _ROLES: dict[object, Role] = {"user": "user", "assistant": "assistant", "tool": "tool"}
 _HELPERS = ("subagent", "tool")
 _RECALL_TOOLS = ("session_search", "memory")
@@ -58,13 +56,10 @@ def _conversation(session: Mapping[str, Any], choices: Choices) -> Conversation:
 def notes(store: Path) -> dict[str, list[str]]:
     """The notes beside a state.db, by target: "memory" (its own) and "user" (about the person)."""
     found = {}
-    for target, name in NOTES.items():
-        text = ""
+    for target, name in FILES.items():
         with contextlib.suppress(OSError):
-            text = (store.parent / "memories" / name).read_text("utf-8", errors="replace")
-        if entries := [entry.strip() for entry in _NOTE_SEPARATOR.split(text) if entry.strip()]:
-            found[target] = entries
-    return found
+            found[target] = entries_of((store.parent / "memories" / name).read_text("utf-8", errors="replace"))
+    return {target: entries for target, entries in found.items() if entries}
 
 
 def _is_hidden(session: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
