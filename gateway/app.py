@@ -221,12 +221,11 @@ async def build_router(
         clock=services.clock,
         options=settings.model,
     )
-    facts = FactCommands(services)
     groups: list[CommandGroup] = [
         SessionCommands(services, sessions),
         RecallCommands(services.recall, recall, services.zone),
-        facts,
-        MemoryCommands(services, facts),
+        FactCommands(services),
+        MemoryCommands(services),
         ForgetCommands(services),
         reminders,
         AccountCommands(services),

@@ -281,7 +281,10 @@ def _is_stated(said: _Statement, text: str) -> bool:
 
 
 def _is_meant(clause: str, said: _Statement) -> bool:
-    if pattern("supposed").match(clause) or not _agrees(clause, said.content):
+    (hard, soft), (hard_too, soft_too) = _denials(clause), _denials(said.content)
+    # A second denial, or a word like "avoid" in one of them, turns it round.
+    agrees = max(hard, hard_too) > 1 or soft != soft_too or bool(hard) == bool(hard_too)
+    if pattern("supposed").match(clause) or not agrees:
         return False
     stated = pattern("saying").sub(" ", clause)
     moods = (("unreal", "unreal_told"), ("hearsay", "hearsay"), ("over", "over_told"))
@@ -306,12 +309,6 @@ def _is_of_the_speaker(clause: str, said: _Statement) -> bool:
     who = terms_of(other["kin"] or other["name"] or other["unspaced"] or "")
     is_named = bool(who) and all(map(said.text.has_word, who))
     return is_named or (other["name"] is None and whose(said.content) != ME)
-
-
-def _agrees(one: str, other: str) -> bool:
-    """Whether both affirm or both deny. A second denial, or a word like "avoid" in one of them, turns it round."""
-    (hard, soft), (hard_too, soft_too) = _denials(one), _denials(other)
-    return max(hard, hard_too) > 1 or soft != soft_too or bool(hard) == bool(hard_too)
 
 
 def _denials(text: str) -> tuple[int, set[str]]:

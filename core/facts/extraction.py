@@ -151,11 +151,6 @@ class FactReader:
         self._locks: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
         self._log = structlog.get_logger("facts")
 
-    async def hear(self, session: Session, messages: Sequence[Message]) -> None:
-        """By rules: reads at once where they find something in these messages; the rest waits for `catch_up`."""
-        if await self.candidates(messages):
-            await self.read(session)
-
     async def catch_up(self) -> None:
         """All that is due. While the model is out of reach it is asked now and then."""
         if self._clock.now() < self._asks_at:
@@ -231,12 +226,15 @@ class FactReader:
         """Every readable item, of two answers where the first is broken; whether all of the last was readable."""
         told: list[_Item] = []
         is_whole = False
+        shown = []
+        for number, row in enumerate(said, 1):
+            who, day = row.sender.name if row.sender else "the person", row.created_at.astimezone(self._zone)
+            text = {"message": number, "from": who, "on": f"{day:%A} {day:%Y-%m-%d}", "text": own_words(row.text)}
+            shown.append(json.dumps(text, ensure_ascii=False))
+        texts, payer = ("\n".join(shown),), Payer(session_id=said[0].session_id)
+        order = language_data("prompts", "core.facts")["order"]
         for _ in range(2):
-            payer = Payer(session_id=said[0].session_id)
-            order = language_data("prompts", "core.facts")["order"]
-            completion = await ask(
-                model, self._name, "facts", order, (self._shown(said),), max_tokens=MAX_TOKENS, payer=payer
-            )
+            completion = await ask(model, self._name, "facts", order, texts, max_tokens=MAX_TOKENS, payer=payer)
             found, is_whole = _read(completion.text)
             told += [one for one in found if one not in told]
             if is_whole:
@@ -257,15 +255,6 @@ class FactReader:
             doubt = "" if source else evidence.missing(one.content, one.must_be_said)
             found.append(Candidate(source=row, claim=claim, origin="model", doubt=doubt))
         return found
-
-    def _shown(self, said: Sequence[Message]) -> str:
-        lines = []
-        for number, row in enumerate(said, 1):
-            day = row.created_at.astimezone(self._zone)
-            who = row.sender.name if row.sender else "the person"
-            text = {"message": number, "from": who, "on": f"{day:%A} {day:%Y-%m-%d}", "text": own_words(row.text)}
-            lines.append(json.dumps(text, ensure_ascii=False))
-        return "\n".join(lines)
 
 
 def _read(answer: str) -> tuple[list[_Item], bool]:

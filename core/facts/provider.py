@@ -183,12 +183,17 @@ class FactsProvider(MemoryProvider):
 
     async def prefetch(self, text: str, context: ToolContext) -> Sequence[str]:
         found = await self._knowledge.search(Question(text, context.scopes, context.now, context.account), LINES)
-        return [f"{_token(fact)} {self._knowledge.line_of(fact)}" for fact in found if not _is_in_sight(fact, context)]
+        return [
+            f"{_token(fact)} {self._knowledge.line_of(fact)}"
+            for fact in found
+            # The model reads the messages of the window themselves.
+            if not any(first <= (fact.message_id or -1) <= last for _, first, last in context.window)
+        ]
 
     async def sync_turn(self, session: Session, messages: Sequence[Message], key: str) -> None:
-        # A model, whose every call costs, reads several messages together.
-        if self._reader.is_by_rules:
-            await self._reader.hear(session, messages)
+        # A model, whose every call costs, reads several messages together; what no rule finds now waits for `catch_up`.
+        if self._reader.is_by_rules and await self._reader.candidates(messages):
+            await self._reader.read(session)
 
     async def on_session_end(self, session: Session, messages: Sequence[Message]) -> None:
         await self._reader.read(session)
@@ -284,9 +289,3 @@ def _token(fact: Fact) -> str:
     """Names a line, so that it is given once; changes where a person has reworded the fact."""
     words = f"-{zlib.crc32(fact.content.encode()) & 0xFFFF:04x}" if fact.origin == "person" else ""
     return f"f{fact.id}{words}"
-
-
-def _is_in_sight(fact: Fact, context: ToolContext) -> bool:
-    """Whether the model reads the message that the fact is taken from."""
-    at = fact.message_id
-    return at is not None and any(first <= at <= last for _, first, last in context.window)

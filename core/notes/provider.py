@@ -23,7 +23,7 @@ from core.memory.provider import MemoryProvider, parsed
 from core.notes.notebook import FILES, Notebook
 from core.review.pending import quoted, reason_to_wait
 from core.store.notes import Author, NoteChange, Operation
-from core.text.normalize import language_data
+from core.text.normalize import language_data, shortened
 from core.types import Json, Tool, ToolContext
 
 _TITLES = {"memory": "MEMORY (your notes)", "user": "USER (who you are talking to)"}
@@ -56,10 +56,11 @@ class NotesProvider(MemoryProvider):
     def __init__(self, notebook: Notebook, evidence: EvidenceSearch) -> None:
         self._notebook = notebook
         self._evidence = evidence
+        self._description: str = language_data("prompts", "core.notes")["memory"]
 
     async def initialize(self, folder: Path) -> None:
         # Loading the guard's patterns takes a second: not while somebody waits.
-        await asyncio.to_thread(suspicion, _prompt("memory"))
+        await asyncio.to_thread(suspicion, self._description)
 
     async def system_prompt_block(self, context: ToolContext) -> str:
         # While another program keeps the files, what was edited by hand is logged later, and the notes are shown.
@@ -84,7 +85,7 @@ class NotesProvider(MemoryProvider):
 
     async def tools(self) -> Sequence[Tool]:
         schema = _Arguments.model_json_schema()
-        return (Tool(name="memory", description=_prompt("memory"), schema=schema, run=self._answer, is_quote=True),)
+        return (Tool(name="memory", description=self._description, schema=schema, run=self._answer, is_quote=True),)
 
     async def _answer(self, arguments: Json, context: ToolContext) -> str:
         asked = parsed(_Arguments, arguments)
@@ -108,9 +109,10 @@ class NotesProvider(MemoryProvider):
         author = Author(account=context.account, message_id=context.message_id, epoch=context.epoch)
         if context.scope.is_room and context.scopes == {context.scope}:
             for one in operations:
-                if one.action != "add" and not await self._notebook.is_by(
-                    context.account, context.scopes, one.old_text
-                ):
+                if one.action == "add":
+                    continue
+                change = (await self._notebook.find(context.scopes, one.old_text, [target]))[2]
+                if change is None or change.account != context.account:
                     raise ToolError("In a room only who had something noted, or the owner with /memory, changes it.")
             if any(one.content for one in operations):
                 operations = quoted(context.sender.name, context.account, operations)
@@ -129,10 +131,6 @@ class NotesProvider(MemoryProvider):
         return await self._evidence.unsaid(contents, context, beside=replaced)
 
 
-def _prompt(name: str) -> str:
-    return str(language_data("prompts", "core.notes")[name])
-
-
 def _line(entry: str) -> str:
     # Later lines are indented, so that none passes for a heading of ours.
     return "- " + cleaned(entry).replace("\n", "\n  ")
@@ -144,12 +142,7 @@ def _stands(entry: str, prompt: str) -> bool:
 
 
 def _news(change: NoteChange) -> str:
-    before = f"“{_short(change.before)}”" if change.before else ""
+    before, after = (f"“{shortened(cleaned(text or ''), LINE_CHARS)}”" for text in (change.before, change.after))
     if change.after is None:
         return f"{FILES[change.target]} no longer says: {before}."
-    return f"{FILES[change.target]} now says: “{_short(change.after)}”{f', no longer: {before}' if before else ''}."
-
-
-def _short(text: str) -> str:
-    text = cleaned(text)
-    return text if len(text) <= LINE_CHARS else f"{text[:LINE_CHARS].rsplit(' ', 1)[0]} …"
+    return f"{FILES[change.target]} now says: {after}{f', no longer: {before}' if change.before else ''}."

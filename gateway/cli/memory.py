@@ -6,7 +6,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -19,20 +19,16 @@ from core.memory.plugins import BUILT_IN, Plugins
 from core.memory.provider import Mode
 from core.notes.notebook import FILES
 from core.review.pending import ANYWAY
-from core.store.facts import Fact
 from core.store.sync import PLATFORM as MEMORY
 from core.store.sync import SyncQueue
-from core.types import Json, Scope
+from core.types import Scope
 from gateway import texts
 from gateway.cli import shell
 from gateway.cli.shell import AsJson, InScope, Limit, Words, Yes
+from gateway.commands.registry import CommandContext
 from gateway.services import Services, chosen, is_running
 
-if TYPE_CHECKING:
-    from gateway.commands.facts import FactCommands
-    from gateway.commands.memory import MemoryCommands
-    from gateway.commands.registry import CommandContext
-
+FACT_FIELDS = ("id", "kind", "content", "is_pinned", "valid_from", "valid_to", "message_id")
 Anyway = Annotated[bool, typer.Option("--anyway", help="Keep it although it looks like a secret or the like.")]
 
 
@@ -50,54 +46,52 @@ def add_commands(app: typer.Typer) -> None:
     app.command("forget")(_forget)
 
 
-def facts_of(services: Services) -> FactCommands:
-    """The chat's commands for facts, whose rules take a while to load."""
-    from gateway.commands.facts import FactCommands
-
-    return FactCommands(services)
-
-
-def notes_of(services: Services) -> MemoryCommands:
-    from gateway.commands.memory import MemoryCommands
-
-    return MemoryCommands(services, facts_of(services))
-
-
 def _same_as_chat(action: str) -> Callable[..., None]:
     def run(words: Words = None, scope: InScope = None, anyway: Anyway = False, yes: Yes = False) -> None:
+        from gateway.commands.memory import MemoryCommands
+
         said = list(words or ())
         if action == "replace" and said and "=>" not in shell.joined(words):
             said.insert(1, "=>")
-        shell.chat(notes_of, "memory", [action, *([ANYWAY] if anyway else []), *said], scope, yes=yes)
+        shell.chat(MemoryCommands, "memory", [action, *([ANYWAY] if anyway else []), *said], scope, yes=yes)
 
     return run
 
 
 def _list(words: Words = None, scope: InScope = None, as_json: AsJson = False) -> None:
     """List the notes and what is known; "memory" (what I learned) or "user" (who you are): these notes alone."""
+    from gateway.commands.memory import MemoryCommands
 
     async def objects(services: Services, scopes: frozenset[Scope]) -> object:
         wanted = [name for name in FILES if not words or name in words]
         return {name: await services.notebook.entries(scopes, name) for name in wanted}
 
-    shell.chat(notes_of, "memory", ["list", *(words or ())], scope, objects=objects if as_json else None)
+    shell.chat(MemoryCommands, "memory", ["list", *(words or ())], scope, objects=objects if as_json else None)
 
 
 def _remember(words: Words = None, scope: InScope = None) -> None:
     """Remember a fact for good: "Ana's birthday is on 3 May"."""
-    shell.chat(facts_of, "remember", words, scope)
+    from gateway.commands.facts import FactCommands
+
+    shell.chat(FactCommands, "remember", words, scope)
 
 
 def _list_facts(words: Words = None, limit: Limit = 50, scope: InScope = None, as_json: AsJson = False) -> None:
     """What I know, the latest first; with words, what has to do with them, best first."""
 
     async def work(services: Services, context: CommandContext) -> None:
-        commands = facts_of(services)
+        from gateway.commands.facts import FactCommands
+
+        commands = FactCommands(services)
         facts = await commands.find(shell.joined(words), context, limit)
         if not facts and not as_json:
             shell.tell(f"I know nothing about “{shell.joined(words)}”." if words else texts.NOTHING_YET)
         for fact in facts:
-            shell.say_json(_fact_object(fact)) if as_json else shell.tell(f"f{fact.id}: {commands.known.line_of(fact)}")
+            if not as_json:
+                shell.tell(f"f{fact.id}: {commands.known.line_of(fact)}")
+                continue
+            shown = {name: getattr(fact, name) for name in FACT_FIELDS}
+            shell.say_json(shown | {"scope": fact.scope.key, "is_current": fact.is_open, "trust": round(fact.trust, 2)})
 
     shell.visit(work, scope)
 
@@ -108,12 +102,6 @@ def _forget(words: Words = None, yes: Yes = False, scope: InScope = None) -> Non
     from gateway.commands.privacy import ForgetCommands
 
     shell.chat(ForgetCommands, "forget", words, scope, yes=yes)
-
-
-def _fact_object(fact: Fact) -> Json:
-    names = ("id", "kind", "content", "is_pinned", "valid_from", "valid_to", "message_id")
-    shown = {name: getattr(fact, name) for name in names}
-    return shown | {"scope": fact.scope.key, "is_current": fact.is_open, "trust": round(fact.trust, 2)}
 
 
 def _providers(as_json: AsJson = False) -> None:

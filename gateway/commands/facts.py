@@ -77,7 +77,7 @@ class FactCommands:
         token = rest.removeprefix(CONFIRMED.strip()).strip() if is_confirmed else ""
         if fact is None and not token:
             raise Refused(texts.NO_FACT.format(name=f"f{number}"))
-        if fact is not None and action != "why" and not _may_change(fact, context):
+        if fact is not None and action != "why" and not context.may_change(fact.account):
             raise Refused(texts.SPEAKER_CHANGES)
         if is_confirmed or fact is None:
             return await self._erase(fact, token, context)
@@ -147,9 +147,14 @@ class FactCommands:
             lines.append("It is pinned: it does not fade with age.")
         if fact.message_id is not None:
             lines.append(f"The message: `/recall around:{fact.message_id}`.")
-        lines += ["", *(self._step(change) for change in history[-SHOWN_CHANGES:])]
+        lines.append("")
+        for change in history[-SHOWN_CHANGES:]:
+            reason = f": {escape(change.reason)}" if change.reason else ""
+            if change.action == "correct" and change.before is not None:
+                reason = f", before: “{escape(shortened(change.before, PART_CHARS))}”"
+            lines.append(f"- {self.known.day(change.at)}: {texts.table('FACT_DONE')[change.action]}{reason}")
         actions = ("forget", "unpin" if fact.is_pinned else "pin", "right", "wrong", "correct")
-        buttons = [_button(word.title(), fact, word) for word in actions] if _may_change(fact, context) else []
+        buttons = [_button(word.title(), fact, word) for word in actions] if context.may_change(fact.account) else []
         if fact.message_id is not None:
             buttons.append(button("The message", "recall", f"around:{fact.message_id}"))
         return Answer(text="\n".join(lines), buttons=tuple(buttons))
@@ -195,12 +200,6 @@ class FactCommands:
     def _line(self, fact: Fact) -> str:
         return f"- **f{fact.id}**{' 📌' if fact.is_pinned else ''} {escape(self.known.line_of(fact))}"
 
-    def _step(self, change: FactChange) -> str:
-        reason = f": {escape(change.reason)}" if change.reason else ""
-        if change.action == "correct" and change.before is not None:
-            reason = f", before: “{escape(shortened(change.before, PART_CHARS))}”"
-        return f"- {self.known.day(change.at)}: {texts.table('FACT_DONE')[change.action]}{reason}"
-
 
 def _words(source: Message, asker: Sender) -> str:
     if source.origin != "typed":
@@ -212,10 +211,6 @@ def _words(source: Message, asker: Sender) -> str:
 
 def _group(fact: Fact) -> str:
     return "over" if fact.is_over else fact.kind
-
-
-def _may_change(fact: Fact, context: CommandContext) -> bool:
-    return not context.is_member or fact.account == context.account
 
 
 def _surety(fact: Fact) -> str:

@@ -14,10 +14,10 @@ from core.notes.notebook import FILES
 from core.review.pending import ANYWAY, doubt, insisting, quoted
 from core.store.notes import NoteChange, Operation
 from core.text.normalize import shortened
-from core.types import Answer, Command
+from core.types import Answer, Button, Command
 from gateway import texts
 from gateway.commands.facts import FactCommands
-from gateway.commands.registry import CommandContext, announced, button
+from gateway.commands.registry import CommandContext, announced, button, number_in
 from gateway.services import Services
 
 T = TypeVar("T")
@@ -49,10 +49,10 @@ def edit_of(action: str, text: str) -> tuple[Operation, str, bool]:
 class MemoryCommands:
     specs = announced("memory")
 
-    def __init__(self, services: Services, facts: FactCommands) -> None:
+    def __init__(self, services: Services) -> None:
         self._services = services
         self._notebook = services.notebook
-        self._facts = facts
+        self._facts = FactCommands(services)
         self._zone = services.zone
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
@@ -72,7 +72,8 @@ class MemoryCommands:
             case "history":
                 return await self._history(text, context)
             case "why":
-                return Answer(text=self._explained(*await _legible(self._notebook.origin(context.scopes, text))))
+                _, entry, change = await _legible(self._notebook.find(context.scopes, text))
+                return Answer(text=self._explained(entry, change))
             case "undo":
                 return await self._undo(text, context)
             case "pending":
@@ -100,12 +101,12 @@ class MemoryCommands:
         wanted, action, new, old = [edit], edit.action, edit.content, edit.old_text
         is_asked = author.origin == "typed" and not is_insisting and not context.is_shell
         if is_asked and (reason := suspicion(cleaned(new))):
-            words = [action, ANYWAY, *([f"{target}:"] if target else []), *([old, "=>"] if old else []), new]
-            return Answer(text=doubt(reason), buttons=(button("Keep it anyway", "memory", " ".join(words)),))
-        is_others = action != "add" and context.is_member
-        if is_others and not await _legible(self._notebook.is_by(context.account, context.scopes, old)):
-            raise Refused(texts.AUTHOR_CHANGES)
-        target = target or await _legible(self._notebook.target_of(context.scopes, old))
+            return Answer(text=doubt(reason), buttons=(_anyway(edit, target),))
+        if action != "add" and (context.is_member or not target):
+            found = self._notebook.find(context.scopes, old, [target] if target else FILES)
+            target, _, change = await _legible(found)
+            if not context.may_change(change.account if change else None):
+                raise Refused(texts.AUTHOR_CHANGES)
         if action == "replace":
             entries = await self._notebook.entries(context.scopes, target)
             wanted = [replace(edit, content=_with(new, old, entries))]
@@ -133,8 +134,10 @@ class MemoryCommands:
         return Answer(text="\n".join([*lines, "", texts.PENDING_HINT]), buttons=tuple(buttons[:BUTTONS]))
 
     async def _decide(self, text: str, context: CommandContext, *, is_approved: bool) -> Answer:
-        note = await self._notebook.review.find(context.scopes, _number(text, texts.DECIDE_USAGE))
-        if context.is_member and (is_approved or note.account != context.account):
+        if (number := number_in(text)) is None:
+            raise Refused(texts.DECIDE_USAGE)
+        note = await self._notebook.review.find(context.scopes, number)
+        if not context.may_change(None if is_approved else note.account):
             raise Refused(texts.OWNER_DECIDES)
         if is_approved:
             return await _told(self._services.approve(note, context.scopes, context.epoch))
@@ -142,9 +145,10 @@ class MemoryCommands:
         return Answer(text="Rejected: it is gone.")
 
     async def _undo(self, text: str, context: CommandContext) -> Answer:
-        number = _number(text, texts.UNDO_USAGE) if text else None
+        if (number := number_in(text)) is None and text:
+            raise Refused(texts.UNDO_USAGE)
         change = await self._notebook.change(context.scopes, number)
-        if context.is_member and change.account != context.account:
+        if not context.may_change(change.account):
             raise Refused(texts.AUTHOR_UNDOES)
         return await _told(self._notebook.undo(change, context.scope, context.scopes, context.author))
 
@@ -180,6 +184,11 @@ class MemoryCommands:
         return f"{head}: “{before}” → “{after}”{link}"
 
 
+def _anyway(edit: Operation, target: str) -> Button:
+    words = [f"{target}:"] * bool(target) + [edit.old_text, "=>"] * bool(edit.old_text)
+    return button("Keep it anyway", "memory", " ".join([edit.action, ANYWAY, *words, edit.content]))
+
+
 def _way(change: NoteChange) -> str:
     if change.message_id is not None:
         return ", from a message"
@@ -211,13 +220,6 @@ def _plainly(sentences: str) -> str:
     return "\n".join(
         f"- {escape(line[2:])}" if line.startswith("- ") else escape(line) for line in sentences.split("\n")
     )
-
-
-def _number(text: str, usage: str) -> int:
-    number = text.removeprefix("#")
-    if not number.isdecimal():
-        raise Refused(usage)
-    return int(number[:18])
 
 
 def _target(text: str) -> tuple[str, str]:

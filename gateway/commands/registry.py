@@ -74,6 +74,10 @@ class CommandContext:
         """Whether somebody speaks in a room who is not the owner: what is kept there is not theirs to decide."""
         return self.scope.is_room and not self.is_owner
 
+    def may_change(self, account: Account | None) -> bool:
+        """Whether what `account` had kept may be changed: in a room only by that account and the owner."""
+        return not self.is_member or account == self.account
+
     @property
     def origin(self) -> str:
         """A stable key of the command's message or button: what it makes is made once."""

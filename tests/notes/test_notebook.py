@@ -154,13 +154,13 @@ async def test_the_limit_holds_for_a_note_that_is_replaced_elsewhere(notebook: N
 async def test_the_target_of_a_note_need_not_be_said(notebook: Notebook) -> None:
     both = frozenset((ANA, ANA_TOO))
     await add_note(notebook, ANA_TOO, both, "user", "Prefers tea")
-    assert await notebook.target_of(both, " TEA ") == "user"
+    assert (await notebook.find(both, " TEA "))[:2] == ("user", "Prefers tea")
     await add_note(notebook, ANA, both, "memory", "Cy is away")
     with pytest.raises(Refused, match="No note contains “coffee”") as refusal:
-        await notebook.target_of(both, "coffee")
+        await notebook.find(both, "coffee")
     assert "- Cy is away\n- Prefers tea" in str(refusal.value), "of both files"
     with pytest.raises(Refused, match="there are no notes yet"):
-        await notebook.target_of(only(BOB), "tea")
+        await notebook.find(only(BOB), "tea")
 
 
 async def test_cancelled_while_the_file_is_written_the_change_is_whole(
