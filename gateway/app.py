@@ -36,11 +36,10 @@ from core.notes.provider import NotesProvider
 from core.ports import Adapter, Model
 from core.scheduling.appointments import reminder
 from core.search.expansion import ExpandedRecall
-from core.search.recall import HistoryProvider
+from core.search.recall import HistoryProvider, session_search
 from core.store.facts import FactKind
 from core.store.sync import PLATFORM as MEMORY
 from core.store.sync import SyncQueue
-from core.tools.session_search import session_search
 from gateway import texts
 from gateway.access import Access
 from gateway.commands.accounts import AccountCommands

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from core.errors import ToolError
-from core.search.recall import Recall
+from core.search.recall import Recall, session_search
 from core.store.sqlite.database import Database
-from core.tools.session_search import session_search
 from core.types import Address, Sender, Session, Tool, ToolContext
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.command_line import mneme

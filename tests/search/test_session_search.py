@@ -10,10 +10,9 @@ from jsonschema import Draft202012Validator
 
 from core.errors import ToolError
 from core.search.expansion import EXPANSION_S, SUMMARIES_S, ExpandedRecall
-from core.search.recall import Recall
+from core.search.recall import BUDGET_CHARS, Recall, session_search
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
-from core.tools.session_search import BUDGET_CHARS, session_search
 from core.types import Address, Sender, Session, Tool, ToolContext
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.scripted_model import ScriptedModel, says
