@@ -10,14 +10,13 @@ import hashlib
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from core.dates.parsing import parse
 from core.dates.schedule import Reading, describe, exact, next_after
 from core.errors import Refused, ToolError
-from core.facts.evidence import EvidenceSearch
 from core.guard.fence import told
 from core.memory.provider import parsed
 from core.ports import Clock
@@ -27,6 +26,9 @@ from core.store.notes import QUESTION, REMINDER, Author, Operation, PendingNote
 from core.store.sessions import Conversations
 from core.text.normalize import shortened
 from core.types import Account, Address, ErasureEpoch, Json, Message, Scope, Sender, Tool, ToolContext
+
+if TYPE_CHECKING:
+    from core.facts.evidence import EvidenceSearch
 
 TEXT_CHARS = 2000
 MAX_JOBS = 100
