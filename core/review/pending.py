@@ -62,13 +62,6 @@ class Review:
         """Oldest first."""
         return await self._notes.waiting(scopes)
 
-    async def find(self, scopes: frozenset[Scope], number: int) -> PendingNote:
-        """Raises Refused when nothing with this number waits."""
-        for note in await self.waiting(scopes):
-            if note.id == number:
-                return note
-        raise Refused(f"Nothing with the number {number} waits here. `/memory pending` lists what does.")
-
     async def remind(self, scopes: frozenset[Scope]) -> None:
         """Calls `on_pending` again for what waits: there may have been no chat to tell it in before."""
         for note in {note.scope: note for note in reversed(await self.waiting(scopes))}.values():

@@ -63,7 +63,7 @@ def recall(  # noqa: PLR0913  The options are read off the signature.
 
     Sessions with the best match and what stands around it; without a query, the latest ones.
     """
-    text = shell.joined(query)
+    text = " ".join(query or ())
 
     async def work(services: Services, context: CommandContext) -> object:
         asked = SearchQuery(
@@ -132,7 +132,7 @@ async def _stream(search: HistorySearch, query: SearchQuery) -> None:
 
 def sessions(words: Words = None, limit: Limit = 20, scope: InScope = None, as_json: AsJson = False) -> None:
     """Earlier conversations: the latest, or those with these words; `mneme recall in:3` shows number 3."""
-    text = shell.joined(words[1:] if words and words[0] == "list" else words)
+    text = " ".join(words[1:] if words and words[0] == "list" else words or ())
 
     async def work(services: Services, context: CommandContext) -> object:
         if as_json:

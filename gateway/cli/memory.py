@@ -4,7 +4,7 @@ memory services of one's choice."""
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -51,7 +51,7 @@ def _same_as_chat(action: str) -> Callable[..., None]:
         from gateway.commands.memory import MemoryCommands
 
         said = list(words or ())
-        if action == "replace" and said and "=>" not in shell.joined(words):
+        if action == "replace" and said and "=>" not in " ".join(said):
             said.insert(1, "=>")
         shell.chat(MemoryCommands, "memory", [action, *([ANYWAY] if anyway else []), *said], scope, yes=yes)
 
@@ -83,9 +83,10 @@ def _list_facts(words: Words = None, limit: Limit = 50, scope: InScope = None, a
         from gateway.commands.facts import FactCommands
 
         commands = FactCommands(services)
-        facts = await commands.find(shell.joined(words), context, limit)
+        text = " ".join(words or ())
+        facts = await commands.find(text, context, limit)
         if not facts and not as_json:
-            shell.tell(f"I know nothing about “{shell.joined(words)}”." if words else texts.NOTHING_YET)
+            shell.tell(f"I know nothing about “{text}”." if words else texts.NOTHING_YET)
         for fact in facts:
             if not as_json:
                 shell.tell(f"f{fact.id}: {commands.known.line_of(fact)}")
@@ -191,7 +192,7 @@ def _setup(
             if not is_off:
                 form = Plugins(settings.home).form(name)
                 present = settings.memory.providers.get(name, ProviderOptions())
-                answers = _answers(form, dict(map(_pair, given or ())), present.model_extra or {})
+                answers = _answers(form, given or (), present.model_extra or {})
                 options |= {"mode": mode or present.mode, **answers}
             keep_options(settings.home / "mneme.toml", ("memory", "providers", name), options)
         except ValueError as error:
@@ -211,9 +212,14 @@ def _setup(
             shell.tell(warning)
 
 
-def _answers(form: OptionForm, given: dict[str, str], known: Mapping[str, object]) -> dict[str, Value]:
+def _answers(form: OptionForm, given: Sequence[str], known: Mapping[str, object]) -> dict[str, Value]:
     """The options as given, and what else must be known as a person at the terminal says."""
-    values = {key: form.read(key, written) for key, written in given.items()}
+    values = {}
+    for option in given:
+        key, sign, written = option.partition("=")
+        if not sign or not key.strip():
+            raise typer.BadParameter(f"write {option or 'key'}=value", param_hint="--set")
+        values[key.strip()] = form.read(key.strip(), written)
     missing = [key for key in form.required if key not in values and key not in known]
     if missing and not sys.stdin.isatty():
         raise ConfigError("Give what is missing with --set KEY=VALUE:\n" + "\n".join(map(form.question, missing)))
@@ -224,10 +230,3 @@ def _answers(form: OptionForm, given: dict[str, str], known: Mapping[str, object
             except ValueError as error:
                 shell.tell(str(error))
     return values
-
-
-def _pair(option: str) -> tuple[str, str]:
-    name, sign, value = option.partition("=")
-    if not sign or not name.strip():
-        raise typer.BadParameter(f"write {option or 'key'}=value", param_hint="--set")
-    return name.strip(), value

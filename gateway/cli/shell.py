@@ -119,7 +119,7 @@ def chat(
         if objects is not None:
             return await objects(services, context.scopes)
         commands = group(services)
-        answer = await commands.run(Command(name=name, arguments=joined(words)), context)
+        answer = await commands.run(Command(name=name, arguments=" ".join(words or ())), context)
         if answer.confirm is None:
             return answer
         if not yes:
@@ -194,10 +194,6 @@ def _silence_stdout() -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)
-
-
-def joined(words: Sequence[str] | None) -> str:
-    return " ".join(words or ())
 
 
 def tell(text: str) -> None:

@@ -136,7 +136,9 @@ class MemoryCommands:
     async def _decide(self, text: str, context: CommandContext, *, is_approved: bool) -> Answer:
         if (number := number_in(text)) is None:
             raise Refused(texts.DECIDE_USAGE)
-        note = await self._notebook.review.find(context.scopes, number)
+        waiting = {note.id: note for note in await self._notebook.review.waiting(context.scopes)}
+        if (note := waiting.get(number)) is None:
+            raise Refused(f"Nothing with the number {number} waits here. `/memory pending` lists what does.")
         if not context.may_change(None if is_approved else note.account):
             raise Refused(texts.OWNER_DECIDES)
         if is_approved:

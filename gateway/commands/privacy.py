@@ -13,7 +13,7 @@ from datetime import tzinfo
 from core.errors import Refused
 from core.markup.markdown import escape
 from core.notes.notebook import FILES
-from core.store.erasure import ErasureItem, ErasureList
+from core.store.erasure import ErasureList
 from core.text.normalize import shortened
 from core.transfer.formats import to_line
 from core.types import Answer, Command, File
@@ -56,7 +56,12 @@ def traces_text(traces: ErasureList, zone: tzinfo) -> str:
     whose = " of your own words here" if traces.request.is_limited else ""
     found = _things(traces, whose, "repeats" if traces.derived == 1 else "repeat")
     lines = [f"I would forget {found}{':' if traces.shown else '.'}", ""]
-    lines += [f"- {_line(trace, zone)}" for trace in traces.shown]
+    for trace in traces.shown:
+        head = texts.table("TRACE_KINDS").get(trace.kind, "")
+        if trace.kind == "message":
+            who = f"{escape(trace.who)}, " if trace.who else ""
+            head = f"{who}{texts.day(trace.at, zone)}: "
+        lines.append(f"- {head}{escape(shortened(trace.text, LINE_CHARS))}")
     more = sum(traces.counts.values()) - len(traces.shown)
     if more > 0:
         lines.append(f"- … and {more:,} more")
@@ -84,14 +89,6 @@ def _things(found: ErasureList, whose: str, repeat: str) -> str:
     parts = [texts.counted(number, names.get(name, name)) for name, number in found.counts.items()]
     derived = f"{texts.counted(found.derived, 'thing')} that {repeat} it" if found.derived else ""
     return ", with ".join(filter(None, (texts.listed(parts) + whose if parts else "", derived)))
-
-
-def _line(trace: ErasureItem, zone: tzinfo) -> str:
-    text = escape(shortened(trace.text, LINE_CHARS))
-    if trace.kind != "message":
-        return f"{texts.table('TRACE_KINDS')[trace.kind]}{text}"
-    who = f"{escape(trace.who)}, " if trace.who else ""
-    return f"{who}{texts.day(trace.at, zone)}: {text}"
 
 
 class ExportCommands:
