@@ -23,24 +23,23 @@ def to_discord(styled: StyledText) -> str:
 def _written(text: str, start: int, end: int, entities: Sequence[TextEntity], *, is_heading: bool = False) -> str:
     """The text between two positions; `entities` are those that lie there."""
     pieces: list[str] = []
-    index = 0
-    while index < len(entities):
-        entity = entities[index]
-        behind = index + 1
-        while behind < len(entities) and entities[behind].offset < entity.end:
-            behind += 1
+    for index, entity in enumerate(entities):
+        if entity.offset < start:
+            continue  # it lies in the one before
+        inner = [other for other in entities[index + 1 :] if other.offset < entity.end]
         pieces.append(_plain(text, start, entity.offset))
         if entity.kind == "bold" and is_heading:
-            pieces.append(_written(text, entity.offset, entity.end, entities[index + 1 : behind]))
+            pieces.append(_written(text, entity.offset, entity.end, inner))
         else:
-            pieces.append(_entity(text, entity, entities[index + 1 : behind]))
-        start, index = entity.end, behind
-    pieces.append(_plain(text, start, end))
-    return "".join(pieces)
+            pieces.append(_entity(text, entity, inner))
+        start = entity.end
+    return "".join([*pieces, _plain(text, start, end)])
 
 
 def _entity(text: str, entity: TextEntity, inner: Sequence[TextEntity]) -> str:
     said = text[entity.offset : entity.end]
+    is_large = entity.kind == "heading" and entity.level <= _DEEPEST_HEADING
+    written = _written(text, entity.offset, entity.end, inner, is_heading=is_large)
     match entity.kind:
         case "code":
             return _code_span(said)
@@ -49,16 +48,12 @@ def _entity(text: str, entity: TextEntity, inner: Sequence[TextEntity]) -> str:
         case "list_marker":
             return said.replace("•", "-")
         case "heading":
-            is_large = entity.level <= _DEEPEST_HEADING
-            written = _written(text, entity.offset, entity.end, inner, is_heading=is_large).replace("\n", " ")
-            return f"{'#' * entity.level} {written}" if is_large else written
+            return (f"{'#' * entity.level} " if is_large else "") + written.replace("\n", " ")
         case "blockquote":
-            written = _written(text, entity.offset, entity.end, inner)
             return "\n".join(f"> {line}" for line in written.split("\n"))
         case "text_link":
-            return _link(_written(text, entity.offset, entity.end, inner), entity.url or "")
+            return _link(written, entity.url or "")
         case _:
-            written = _written(text, entity.offset, entity.end, inner)
             styled, mark = written.strip(), _MARKS[entity.kind]
             # Marks with white space inside them are none.
             return written.replace(styled, f"{mark}{styled}{mark}") if styled else written
