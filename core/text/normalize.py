@@ -74,17 +74,11 @@ def language_data(name: str, package: str = "core.text") -> Mapping[str, Any]:
 
 
 @lru_cache(maxsize=1)
-def han_variants() -> Mapping[str, str]:
-    """Traditional, Japanese and variant Han characters -> simplified (OpenCC); no simplified form is itself a
-    variant."""
-    pairs = files("core.text").joinpath("data", "han.txt").read_text("utf-8").split()
-    return {pair[0]: pair[1] for pair in pairs}
-
-
-@lru_cache(maxsize=1)
-def _changes() -> tuple[re.Pattern[str], Mapping[str, str]]:
-    """What folding replaces besides NFKC, in one class (one scan of the text), and by what; marks by nothing."""
-    known = {**han_variants(), **dict(zip(_SISTERS, _PLAIN, strict=True))}
+def replaced() -> tuple[re.Pattern[str], Mapping[str, str]]:
+    """What folding replaces besides NFKC, in one class (one scan of the text), and by what: Han (traditional, Japanese
+    and variant characters by the simplified ones of OpenCC, none itself a variant), sisters; marks by nothing."""
+    han = files("core.text").joinpath("data", "han.txt").read_text("utf-8").split()
+    known = {pair[0]: pair[1] for pair in han} | dict(zip(_SISTERS, _PLAIN, strict=True))
     return re.compile(f"[{_MARKS}{''.join(known)}]"), known
 
 
@@ -95,7 +89,7 @@ def fold(text: str) -> str:
         return text
     for wide, narrow in _WIDE:
         text = text.replace(wide, narrow)
-    changed, known = _changes()
+    changed, known = replaced()
     return changed.sub(lambda match: known.get(match[0], ""), unicodedata.normalize("NFKC", text))
 
 
