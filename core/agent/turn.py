@@ -116,11 +116,10 @@ class Agent:
         running = RunningTurn(turn=turn, session=session, rows=rows, answer=stored)
         if stored is not None:
             return running
-        present = ""
         if before is not None:
-            present, running.texts, running.calls = before.present.strip(), before.texts, before.calls
+            running.present, running.texts, running.calls = before.present, before.texts, before.calls
         await self._take(running)
-        text = "\n\n".join(part for part in (present, STOPPED) if part)
+        text = f"{running.present.strip()}\n\n{STOPPED}".strip()
         return await self._finish(running, self._plain(session, text))
 
     def interrupt(self, turn: Turn) -> bool:
