@@ -35,8 +35,8 @@ _HUMPS = re.compile(r"[A-Z]{2,}(?![a-z])|[A-Z]?[a-z]+|\d+")
 _HIRAGANA = re.compile("[\u3041-\u3096\u30fc]{2,12}")
 _KATAKANA = re.compile("[\u30a1-\u30f6\u30fc]{2,12}")
 _PARTICLES = "はがをにでともののへやかねよ"
-_KANA_APART = 0x60
-"""Between the codes of a sign in Hiragana and in Katakana."""
+_KATAKANA_OF = {code: code + 0x60 for code in range(0x3041, 0x3097)}
+_HIRAGANA_OF = {katakana: hiragana for hiragana, katakana in _KATAKANA_OF.items()}
 _DIGITS = "零一二三四五六七八九"
 _NUMERAL = re.compile("([〇零一二两三四五六七八九十百千万]+)([\u4e00-\u9fff]?)")
 _FIGURE = re.compile("(?<![\\d.,])(\\d{1,9})([\u4e00-\u9fff])")
@@ -67,7 +67,6 @@ def _writings(text: str) -> Iterator[Way]:
     if not text.isascii():
         yield from _kana(text)
         yield from _numerals(text)
-    yield from _figures(text)
 
 
 def _are_joined(one: str, other: str) -> bool:
@@ -95,36 +94,29 @@ def _identifier(token: str) -> Iterator[Way]:
 def _kana(text: str) -> Iterator[Way]:
     """Katakana as Hiragana; Hiragana as Katakana, also without a particle before or behind it."""
     for found in _KATAKANA.finditer(text):
-        yield tuple(terms_of(_shifted(found[0], -_KANA_APART)))
+        yield tuple(terms_of(found[0].translate(_HIRAGANA_OF)))
     for found in _HIRAGANA.finditer(text):
         stretch = found[0]
         ends = [stretch, stretch[:-1]] if stretch[-1] in _PARTICLES else [stretch]
         begins = [end[1:] for end in ends if end[0] in _PARTICLES]
         for part in (*ends, *begins):
             if len(part) > 1:
-                yield tuple(terms_of(_shifted(part, _KANA_APART)))
-
-
-def _shifted(kana: str, by: int) -> str:
-    return "".join(sign if sign == "ー" else chr(ord(sign) + by) for sign in kana)
-
-
-def _figures(text: str) -> Iterator[Way]:
-    """Figures before a Han character in characters: ``3点`` as ``三点``."""
-    for number, counted in _FIGURE.findall(text):
-        written = _in_characters(int(number))
-        yield tuple(terms_of(written + counted))
-        if written[0] == "二" and written[1:2] in ("", "百", "千", "万"):
-            yield tuple(terms_of("两" + written[1:] + counted))
+                yield tuple(terms_of(part.translate(_KATAKANA_OF)))
 
 
 def _numerals(text: str) -> Iterator[Way]:
+    """Characters in figures; figures before a Han character in characters: ``3点`` as ``三点``."""
     for written, counted in _NUMERAL.findall(text):
         number = _value(written)
         if number is not None and (number > 9 or counted):
             yield tuple(filter(None, (str(number), counted)))
             if number >= 10_000 and number % 10_000 == 0:
                 yield (str(number // 10_000), "万")
+    for figures, counted in _FIGURE.findall(text):
+        written = _in_characters(int(figures))
+        yield tuple(terms_of(written + counted))
+        if written[0] == "二" and written[1:2] in ("", "百", "千", "万"):
+            yield tuple(terms_of("两" + written[1:] + counted))
 
 
 def _in_characters(number: int) -> str:
