@@ -300,8 +300,7 @@ class Payer:
     scope: Scope | None = None
 
 
-NOBODY = Payer()
-"""Such a call is not logged."""
+NOBODY = Payer()  # such a call is not logged
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

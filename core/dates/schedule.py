@@ -25,8 +25,6 @@ EXAMPLES = "Write it like 'tomorrow at 9 call Ana', 'in 20 minutes tea' or 'ever
 _DAY = timedelta(days=1)
 PARTS = {"morning": 9, "afternoon": 15, "evening": 19, "night": 20}
 """The hour meant by a part of the day without a clock time."""
-SHORTEST = timedelta(minutes=1)
-"""Nothing repeats more often."""
 _AT = re.compile(r"At (\d\d:\d\d(?:(?:,| and|, and) \d\d:\d\d)*) (.+)")
 _UNITS = ((604800, "week"), (86400, "day"), (3600, "hour"), (60, "minute"), (1, "second"))
 
@@ -310,7 +308,7 @@ def latest(schedule: Schedule, first: datetime, now: datetime) -> datetime:
 
 
 def _next_interval(schedule: Schedule, zone: ZoneInfo, after: datetime) -> datetime:
-    every = max(timedelta(seconds=schedule.every_s or 0), SHORTEST)
+    every = timedelta(seconds=max(schedule.every_s or 0, 60))
     start = (schedule.start_at or datetime(1970, 1, 1, tzinfo=UTC)).astimezone(UTC)
     if start > after:
         return start

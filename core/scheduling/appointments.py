@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from core.facts.evidence import EvidenceSearch
 
 TEXT_CHARS = 2000
-MAX_JOBS = 100
 _SHOWN_CHARS = 160
 
 Action = Literal["pause", "resume", "run", "remove"]
@@ -47,9 +46,7 @@ _DONE: Mapping[Action, str] = {"pause": "Paused", "resume": "Resumed", "run": "D
 class Appointments:
     """Over `jobs`. Wall times without a zone are those of `zone`; `on_change` is called after every change."""
 
-    def __init__(
-        self, jobs: Jobs, clock: Clock, zone: str, on_change: Callable[[], None], max_jobs: int = MAX_JOBS
-    ) -> None:
+    def __init__(self, jobs: Jobs, clock: Clock, zone: str, on_change: Callable[[], None], max_jobs: int) -> None:
         self._jobs = jobs
         self._clock = clock
         self._zone = zone

@@ -38,7 +38,7 @@ async def context(database: Database, clock: SteadyClock) -> ToolContext:
 
 @pytest.fixture
 def appointments(database: Database, clock: SteadyClock) -> Appointments:
-    return Appointments(Jobs(database), clock, "Europe/Lisbon", lambda: None)
+    return Appointments(Jobs(database), clock, "Europe/Lisbon", lambda: None, max_jobs=100)
 
 
 @pytest.fixture
