@@ -116,8 +116,8 @@ def _home(settings: Settings) -> list[CheckResult]:
 
 
 def _sqlite() -> CheckResult:
-    version, oldest = sqlite.version(), ".".join(map(str, sqlite.OLDEST))
-    lacks = [f"SQLite {version} is older than {oldest}."] if sqlite.is_too_old() else []
+    version, oldest = (".".join(map(str, one)) for one in (sqlite.VERSION, sqlite.OLDEST))
+    lacks = [f"SQLite {version} is older than {oldest}."] if sqlite.VERSION < sqlite.OLDEST else []
     advice = "Use a Python that was built with a newer SQLite; those from python.org are."
     return _result("sqlite", lacks, advice, f"Version {version}.")
 

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING
 
 from core.errors import StaleReadError, StoreError
 from core.store.engine import Connection
-from core.store.mailbox import open_entries
 from core.store.people import is_owners, scopes_in
 from core.store.rows import meta, scope_parameter, set_meta
-from core.store.sqlite.schema import overlaps
+from core.store.sqlite.schema import in_list, list_value, overlaps
 from core.types import Account, ErasureEpoch, Scope
 
 if TYPE_CHECKING:
@@ -29,6 +28,7 @@ UNION ALL
 SELECT 1 FROM partings WHERE number > :number AND {overlaps("partings.scopes", "scopes")}
 LIMIT 1
 """
+_OPEN_ENTRIES = f"SELECT id FROM inbox WHERE {in_list('id', 'ids')}"
 
 
 def taken(connection: Connection, scopes: str) -> ErasureEpoch | None:
@@ -91,7 +91,8 @@ class EpochGuard:
             if epoch is None:
                 return None
             is_owner = account is not None and is_owners(connection, account)
-            return View(scopes=scopes, is_owner=is_owner, open_ids=open_entries(connection, entry_ids), epoch=epoch)
+            open_ids = [row["id"] for row in connection.execute(_OPEN_ENTRIES, {"ids": list_value(entry_ids)})]
+            return View(scopes=scopes, is_owner=is_owner, open_ids=frozenset(open_ids), epoch=epoch)
 
         ends_at = asyncio.get_running_loop().time() + PATIENCE_S
         while (view := await self._database.glance(look)) is None:

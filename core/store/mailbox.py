@@ -50,8 +50,8 @@ SELECT :address, :external, :inbound, :received_at
 WHERE NOT EXISTS (SELECT 1 FROM messages WHERE address_id = :address AND external_id = :external)
 AND NOT EXISTS (SELECT 1 FROM answered WHERE address_id = :address AND external_id = :external)
 ON CONFLICT (address_id, external_id) DO NOTHING
-RETURNING id
 """
+SET_LINK_BASE = "UPDATE addresses SET link_base = :link_base WHERE id = :address AND link_base IS NOT :link_base"
 REMEMBER = f"""
 INSERT INTO answered (address_id, external_id, at)
 SELECT address_id, external_id, :now FROM inbox
@@ -152,24 +152,27 @@ class Inbox:
         return frozenset(row["update_id"] for row in found)
 
     async def accept(self, inbound: Inbound, received_at: datetime) -> int | None:
-        """Stores an event and returns the id of its entry; None when it is known."""
+        """Stores an event and returns the id of its entry; None when it is known. What makes an event unique at its
+        address: an edit or a deletion carries the id of its message."""
+        taker = f"{inbound.kind}:{inbound.message_id}"
+        is_message = inbound.kind == "message"
 
         def work(connection: Connection) -> int | None:
-            address_id = rows.ensure_address(connection, inbound.address)
-            rows.set_link_base(connection, address_id, inbound.link_base)
             values = {
-                "address": address_id,
-                "external": _external_id(inbound),
+                "address": rows.ensure_address(connection, inbound.address),
+                "external": inbound.message_id if is_message else f"{taker}:{rows.timestamp(inbound.sent_at)!r}",
                 "inbound": self._stored(inbound),
                 "received_at": received_at,
+                "link_base": inbound.link_base,
             }
-            inserted = connection.execute(ACCEPT, values).fetchall()
-            if not inserted:
+            if inbound.link_base:
+                connection.execute(SET_LINK_BASE, values)
+            inserted = connection.execute(ACCEPT, values)
+            if not inserted.rowcount:
                 return None
-            taker = f"{inbound.kind}:{inbound.message_id}"
             asked = {"address": inbound.address, "account": inbound.account, "taker": taker, "now": received_at}
             connection.execute(CLAIM_QUESTIONS, asked)
-            return int(inserted[0]["id"])
+            return inserted.lastrowid
 
         return await self._database.write(work, inbound.epoch)
 
@@ -209,35 +212,12 @@ class Inbox:
         return rows.dump_inbound(inbound)
 
 
-def open_entries(connection: Connection, entry_ids: Sequence[int]) -> frozenset[int]:
-    """Those of the entries that are neither closed nor erased."""
-    found = connection.execute(f"SELECT id FROM inbox WHERE {in_list('id', 'ids')}", {"ids": list_value(entry_ids)})
-    return frozenset(row["id"] for row in found)
-
-
 def close_entries(connection: Connection, entry_ids: Sequence[int], now: datetime) -> None:
     """Deletes entries; of those that left no message the id is kept, for a redelivery after a crash."""
     values = {"ids": list_value(entry_ids), "now": now}
     if connection.execute(REMEMBER, values).rowcount:
         connection.execute("DELETE FROM answered WHERE at < :before", {"before": now - KEPT})
     connection.execute(f"DELETE FROM inbox WHERE {in_list('id', 'ids')}", values)
-
-
-def withdraw(connection: Connection, address: Address, external_id: str, now: datetime) -> None:
-    """Closes the entry of a message that was deleted on its platform."""
-    values = {"address": rows.find_address(connection, address), "external": external_id}
-    found = connection.execute(
-        "SELECT id FROM inbox WHERE address_id = :address AND external_id = :external", values
-    ).fetchall()
-    if found:
-        close_entries(connection, [row["id"] for row in found], now)
-
-
-def _external_id(inbound: Inbound) -> str:
-    """What makes an event unique at its address; an edit or a deletion carries the id of its message."""
-    if inbound.kind == "message":
-        return inbound.message_id
-    return f"{inbound.kind}:{inbound.message_id}:{rows.timestamp(inbound.sent_at)!r}"
 
 
 OutboxKind = Literal["answer", "reminder", "notice", "memory"]

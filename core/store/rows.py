@@ -49,10 +49,6 @@ def clean(text: str) -> str:
     return text
 
 
-def cleaned(values: Mapping[str, object]) -> dict[str, object]:
-    return {name: clean(one) if isinstance(one, str) and not one.isascii() else one for name, one in values.items()}
-
-
 def maybe_clean(text: str | None) -> str | None:
     return None if text is None else clean(text)
 
@@ -168,15 +164,6 @@ def ensure_address(connection: Connection, address: Address) -> int:
         "INSERT INTO addresses (platform, chat_id, thread_id) VALUES (:platform, :chat_id, :thread_id) RETURNING id"
     )
     return find_address(connection, address) or insert(connection, statement, place(address))
-
-
-def set_link_base(connection: Connection, address_id: int, link_base: str | None) -> None:
-    """Stores where the messages of an address can be opened, if that is known."""
-    if link_base:
-        connection.execute(
-            "UPDATE addresses SET link_base = :base WHERE id = :id AND link_base IS NOT :base",
-            {"id": address_id, "base": link_base},
-        )
 
 
 def ensure_scope(connection: Connection, scope: Scope) -> int:

@@ -22,7 +22,7 @@ from core.ports import Clock
 from core.store import rows
 from core.store.actions import ButtonAction, insert_actions
 from core.store.engine import Connection, Row
-from core.store.mailbox import OutboxItem, close_entries, fill_outbox_item, withdraw
+from core.store.mailbox import OutboxItem, close_entries, fill_outbox_item
 from core.store.rows import MESSAGE_COLUMNS, message_of, place, scope_parameter, timestamp, visible
 from core.store.sqlite.database import Database
 from core.store.sqlite.indexing import want_checkpoint, write_text
@@ -148,6 +148,7 @@ SELECT platform, chat_id, thread_id FROM veils JOIN addresses ON addresses.id = 
 ORDER BY veils.at, addresses.id
 """
 _WAITING = "SELECT id FROM inbox WHERE address_id IN (SELECT address_id FROM veils)"
+_ENTRY = "SELECT id FROM inbox WHERE address_id = :address AND external_id = :external"
 
 CACHED_MESSAGES = 2_000
 """Most that are kept as they were read, of all histories together."""
@@ -170,12 +171,6 @@ class IncognitoConversation:
     def history(self, scopes: frozenset[Scope]) -> list[Message]:
         is_seen = self.session is not None and self.session.scope in scopes
         return [row for row in self.rows if is_seen and row.kind in ("chat", "quote")]
-
-    def amend(self, known: Message, text: str | None) -> None:
-        if text is None:
-            self.rows.remove(known)
-        elif known.kind == "chat":
-            self.rows[self.rows.index(known)] = replace(known, text=text, blocks=None, sent=None)
 
 
 class IncognitoRegistry:
@@ -406,14 +401,18 @@ class Conversations:
         held = self._incognito.conversations.get(address)
         known = held.find(external_id) if held else None
         if held is not None and known is not None:
-            held.amend(known, text)
-            if text is not None:
+            if text is None:
+                held.rows.remove(known)
+            else:
+                if known.kind == "chat":
+                    held.rows[held.rows.index(known)] = replace(known, text=text, blocks=None, sent=None)
                 return known.id
 
         def work(connection: Connection) -> int | None:
             message_id = amend_message(connection, address, external_id, text)
             if text is None:
-                withdraw(connection, address, external_id, now)
+                values = {"address": rows.find_address(connection, address), "external": external_id}
+                close_entries(connection, [row["id"] for row in connection.execute(_ENTRY, values).fetchall()], now)
             return message_id
 
         message_id = await write_text(self._database, work)

@@ -133,7 +133,7 @@ async def test_a_problem_of_the_environment_is_not_put_right_in_a_file() -> None
 
 
 async def test_damage_in_the_file_is_found(tmp_path: Path) -> None:
-    assert not sqlite.is_too_old()
+    assert sqlite.VERSION >= sqlite.OLDEST
     path = tmp_path / "state.db"
     async with Database.open(path) as database:
         rows = [{"key": f"key {number}", "value": "x" * 500} for number in range(200)]

@@ -140,12 +140,11 @@ class Database:
         and done by a reader."""
         until = time.perf_counter() + GLANCE_S
         self._near.set_progress_handler(lambda: time.perf_counter() > until, GLANCE_STEPS)
-        try:
-            return _transact(self._near, "BEGIN", work)
-        except sqlite3.OperationalError:
-            return await self.read(work)
-        except sqlite3.DatabaseError as error:
-            raise StoreError(_sentence(self.path, error)) from error
+        with _translated(self.path):
+            try:
+                return _transact(self._near, "BEGIN", work)
+            except sqlite3.OperationalError:
+                return await self.read(work)
 
     async def execute(self, statement: str, values: Values | None = None, epoch: ErasureEpoch | None = None) -> int:
         """One statement as a write transaction; returns how many rows it changed."""
@@ -176,7 +175,8 @@ class _Connection(sqlite3.Connection):
         try:
             return super().execute(statement, values)
         except UnicodeEncodeError:
-            return super().execute(statement, rows.cleaned(values))
+            whole = {name: rows.clean(one) if isinstance(one, str) else one for name, one in values.items()}
+            return super().execute(statement, whole)
 
 
 async def _connect(stack: contextlib.AsyncExitStack, path: Path, *, is_reader: bool) -> aiosqlite.Connection:
@@ -218,11 +218,9 @@ def _configure(connection: sqlite3.Connection, is_reader: bool) -> None:
 
 async def _run(connection: aiosqlite.Connection, path: Path, work: Callable[[sqlite3.Connection], T]) -> T:
     """Runs `work` in the thread of the connection, for which aiosqlite has no public method."""
-    try:
+    with _translated(path):
         result: T = await connection._execute(work, connection._conn)  # type: ignore[no-untyped-call]
-    except sqlite3.DatabaseError as error:
-        raise StoreError(_sentence(path, error)) from error
-    return result
+        return result
 
 
 def _transact(connection: sqlite3.Connection, begin: str, work: Callable[[sqlite3.Connection], T]) -> T:
@@ -247,24 +245,22 @@ def _empty_log(connection: sqlite3.Connection, patience_ms: int) -> bool:
 
 def _migrate(connection: sqlite3.Connection, path: Path) -> None:
     """Applies what is missing, each migration in a transaction of its own."""
-    while True:
-        connection.execute("BEGIN IMMEDIATE")
-        try:
-            version = connection.execute("PRAGMA user_version").fetchone()[0]
-            if version > len(MIGRATIONS):
-                raise StoreError(
-                    f"{path} was written by a newer version of Mneme (schema {version}, this one knows "
-                    f"{len(MIGRATIONS)}). Update Mneme, or point MNEME_HOME at another folder."
-                )
-            if version == len(MIGRATIONS):
-                return
-            for statement in _statements(MIGRATIONS[version]):
+
+    def step(connection: sqlite3.Connection) -> bool:
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        if version > len(MIGRATIONS):
+            raise StoreError(
+                f"{path} was written by a newer version of Mneme (schema {version}, this one knows "
+                f"{len(MIGRATIONS)}). Update Mneme, or point MNEME_HOME at another folder."
+            )
+        for script in MIGRATIONS[version : version + 1]:
+            for statement in _statements(script):
                 connection.execute(statement)
             connection.execute(f"PRAGMA user_version = {version + 1}")
-            connection.execute("COMMIT")
-        finally:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
+        return bool(version < len(MIGRATIONS))
+
+    while _transact(connection, "BEGIN IMMEDIATE", step):
+        pass
 
 
 def _statements(script: str) -> Iterator[str]:
@@ -282,28 +278,14 @@ def _translated(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.DatabaseError as error:
-        raise StoreError(_sentence(path, error)) from error
+        text = str(error)
+        sentence = next((sentence for part, sentence in SENTENCES.items() if part in text), "{path}: {text}")
+        raise StoreError(sentence.format(path=path, text=text)) from error
 
 
-def _sentence(path: Path, error: sqlite3.DatabaseError) -> str:
-    text = str(error)
-    sentence = next((sentence for part, sentence in SENTENCES.items() if part in text), "{path}: {text}")
-    return sentence.format(path=path, text=text)
-
-
-OLDEST = (3, 37, 0)
-"""RETURNING came with 3.35, STRICT with 3.37."""
+VERSION, OLDEST = sqlite3.sqlite_version_info, (3, 37, 0)
+"""Of SQLite, and the oldest that can keep a state.db: RETURNING came with 3.35, STRICT with 3.37."""
 REPORTED = 5
-
-
-def version() -> str:
-    """SQLite's version, as ``3.40.1``."""
-    return sqlite3.sqlite_version
-
-
-def is_too_old() -> bool:
-    """Whether this SQLite cannot keep a state.db."""
-    return sqlite3.sqlite_version_info < OLDEST
 
 
 async def damage(database: Database) -> list[str]:
