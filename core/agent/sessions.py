@@ -107,7 +107,7 @@ class SessionTracker:
                 await self._memory.on_session_switch(session.id, None, "new")
         elif session.sight != turn.scopes:
             # Accounts were linked since: what is recalled from now on must go when they part.
-            session = await self._conversations.widen(session, turn.scopes, turn.epoch)
+            session = await self._conversations.keep_prompt(session.id, session.system_prompt, turn.scopes, turn.epoch)
         if self.tokens(session, rows) + len(turn.text) / CHARS_PER_TOKEN <= FULL * self._options.window_tokens:
             return session, rows
         return await self.renew(session, turn)

@@ -8,7 +8,7 @@ items leave in order within their address, and its unique key keeps each from le
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Literal
@@ -258,7 +258,7 @@ class OutboxCounts:
 OPEN = "done_at IS NULL AND dead_at IS NULL"
 HEADS = f"""
 SELECT MIN(id) FROM outbox WHERE {OPEN} AND payload IS NOT NULL AND (
-    :platforms IS NULL OR {in_list("substr(lane, 1, instr(lane, ':') - 1)", "platforms")}
+    :platforms = 'null' OR {in_list("substr(lane, 1, instr(lane, ':') - 1)", "platforms")}
 ) GROUP BY lane, CASE kind WHEN 'notice' THEN id END
 """
 """The oldest item with content of each address: only that one may leave, so that answers keep their order. Notices
@@ -345,14 +345,14 @@ class Outbox:
         """The platform messages made so far, behind them `INTENDED` while one is being made."""
         await self._change(SET_POSTED, key, posted=rows.dump(list(posted)))
 
-    async def due(self, now: datetime, platforms: Collection[str] | None = None, limit: int = 50) -> list[OutboxItem]:
+    async def due(self, now: datetime, platforms: Sequence[str] | None = None, limit: int = 50) -> list[OutboxItem]:
         """Items to deliver now, oldest first, one for each address beside its notices; platforms None: all."""
-        values = {"now": now, "platforms": _list(platforms), "limit": limit}
+        values = {"now": now, "platforms": rows.dump(platforms), "limit": limit}
         return [_outbox_item(row) for row in await self._database.fetch_all(DUE, values)]
 
-    async def next_at(self, platforms: Collection[str] | None = None) -> datetime | None:
+    async def next_at(self, platforms: Sequence[str] | None = None) -> datetime | None:
         """When the next item for these platforms is due."""
-        row = await self._database.fetch_one(NEXT_AT, {"platforms": _list(platforms)})
+        row = await self._database.fetch_one(NEXT_AT, {"platforms": rows.dump(platforms)})
         return rows.maybe_moment(row["next_at"]) if row else None
 
     async def is_behind(self, key: str) -> bool:
@@ -418,10 +418,6 @@ def fill_outbox_item(connection: Connection, outbox_item: OutboxItem, now: datet
     `message_id`: of the same words in the conversation."""
     statement = PUT if outbox_item.answer is None else INSERT_OR_FILL
     connection.execute(statement, _values(outbox_item, now, message_id))
-
-
-def _list(platforms: Collection[str] | None) -> str | None:
-    return None if platforms is None else list_value(platforms)
 
 
 def _values(outbox_item: OutboxItem, now: datetime, message_id: int | None = None) -> dict[str, object]:

@@ -169,9 +169,7 @@ def ensure_address(connection: Connection, address: Address) -> int:
 def ensure_scope(connection: Connection, scope: Scope) -> int:
     key = {"key": scope}
     row = connection.execute("SELECT id FROM scopes WHERE key = :key", key).fetchone()
-    if row is not None:
-        return int(row["id"])
-    return insert(connection, "INSERT INTO scopes (key) VALUES (:key) RETURNING id", key)
+    return int(row["id"]) if row else insert(connection, "INSERT INTO scopes (key) VALUES (:key) RETURNING id", key)
 
 
 def insert(connection: Connection, statement: str, values: Mapping[str, object]) -> int:

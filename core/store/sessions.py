@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from functools import lru_cache
@@ -65,8 +65,11 @@ VALUES (:address, :scope, :external_id, :parent_id, (SELECT COALESCE(root_id, id
 RETURNING id
 """
 END = "UPDATE sessions SET ended_at = :at, end_reason = :reason WHERE id = :id AND ended_at IS NULL"
+REOPEN = "UPDATE sessions SET ended_at = NULL, end_reason = NULL WHERE id = :id"
 END_OPEN = "UPDATE sessions SET ended_at = :at, end_reason = :reason WHERE address_id = :address AND ended_at IS NULL"
-SET_PROMPT = "UPDATE sessions SET system_prompt = :prompt, sight = :sight WHERE id = :id AND system_prompt = ''"
+SET_PROMPT = """
+UPDATE sessions SET system_prompt = :prompt, sight = :sight WHERE id = :id AND system_prompt IN ('', :prompt)
+"""
 COUNT_MESSAGE = """
 UPDATE sessions SET messages = messages + :messages, started_at = MIN(started_at, :at), last_at = MAX(last_at, :at)
 WHERE id = :id
@@ -214,10 +217,6 @@ class IncognitoRegistry:
             held.change(messages=held.session.messages + (stored.kind == "chat"), last_at=stored.created_at)
         return stored
 
-    def set_sent(self, forms: Mapping[int, tuple[Json, ...]]) -> None:
-        for held in self.conversations.values() if forms else ():
-            held.rows = [replace(row, sent=forms[row.id]) if row.id in forms else row for row in held.rows]
-
     def invalidate(self) -> None:
         """Drops prompts, sent forms of questions and results of tools, which may repeat what was erased."""
         for held in self.conversations.values():
@@ -291,9 +290,7 @@ class Conversations:
             if session.ended_at is None:
                 return session
             _end_open(connection, session.address, "resumed", at)
-            connection.execute(
-                "UPDATE sessions SET ended_at = NULL, end_reason = NULL WHERE id = :id", {"id": session_id}
-            )
+            connection.execute(REOPEN, {"id": session_id})
             return _load(connection, session_id)
 
         return await self._database.write(work)
@@ -330,7 +327,9 @@ class Conversations:
             if closing or calls or actions:
                 # First: an answer that is refused, since it may have been made of what was forgotten, is not held.
                 await self.append((), closing, calls=calls, actions=actions, epoch=epoch)
-            self._incognito.set_sent(dict(sent))
+            forms = dict(sent)
+            for held in self._incognito.conversations.values():
+                held.rows = [replace(row, sent=forms[row.id]) if row.id in forms else row for row in held.rows]
             return [self._incognito.append(message) for message in messages]
         now = self._clock.now()
 
@@ -366,10 +365,10 @@ class Conversations:
         sight: frozenset[Scope] = frozenset(),
         epoch: ErasureEpoch | None = None,
     ) -> Session:
-        """Stores the system prompt of a session that has none, with the scopes it was written from; returns the session
-        as it stands."""
+        """Stores the system prompt of a session that has none, with the scopes it was written from, or what is seen
+        with the prompt that it has; returns the session as it stands."""
         if (held := self._incognito.of(session_id)) and held.session:
-            if not held.session.system_prompt:
+            if held.session.system_prompt in ("", prompt):
                 held.change(system_prompt=prompt, sight=sight)
             return held.session
         values = {"id": session_id, "prompt": prompt, "sight": scope_parameter(sight)}
@@ -379,15 +378,6 @@ class Conversations:
             return _load(connection, session_id)
 
         return await self._database.write(work, epoch)
-
-    async def widen(self, session: Session, sight: frozenset[Scope], epoch: ErasureEpoch | None = None) -> Session:
-        """Stores that more is seen in a session than when its prompt was written."""
-        if held := self._incognito.of(session.id):
-            held.change(sight=sight)
-        else:
-            values = {"id": session.id, "sight": scope_parameter(sight)}
-            await self._database.execute("UPDATE sessions SET sight = :sight WHERE id = :id", values, epoch)
-        return replace(session, sight=sight)
 
     async def amend(self, address: Address, external_id: str, text: str | None) -> int | None:
         """Replaces the text of a message edited on the platform, or erases it (None); returns its id, None when it is

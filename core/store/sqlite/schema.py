@@ -14,7 +14,6 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from string import Template
-from typing import Any
 
 from core.store.query import DAY_IN_CHUNK
 from core.text.normalize import SCOPE, VERSION, bare, indexed_words
@@ -52,8 +51,7 @@ class ChunkTerms:
         self._days: set[tuple[str, ...]] = set()
         self._scope = 0
 
-    def step(self, *row: Any) -> None:
-        scope_id, text, name, created_at = row
+    def step(self, scope_id: int, text: str, name: str | None, created_at: float) -> None:
         self._scope = scope_id
         self._terms += terms_of(text)
         self._terms += terms_of(name or "")
@@ -121,17 +119,11 @@ DROP TABLE zeros;
 UPDATE state_meta SET value = 'log' WHERE key = 'erasure_compaction' AND value IN ('zeroing', 'emptying');
 """
 """Overwrites the pages that were freed before `PRAGMA secure_delete` was ON."""
-_NO_RUNS = "DROP TABLE runs;"
-"""Outbox and inbox know by their keys what a job has handed over; its past runs were shown nowhere."""
 _NO_TRIES = """
 DROP TABLE link_tries;
 DELETE FROM state_meta WHERE key = 'wrong_codes';
 """
 """Wrong codes are not counted: there are 27 ** 8, each works for some minutes, and needs somebody's yes."""
-_NO_BACKFILLS = "DROP TABLE pasts;"
-"""A backfill of a memory service is queued at once."""
-_NO_FINGERPRINTS = "ALTER TABLE calls DROP COLUMN imprint;"
-"""Why a prefix missed is said without a digest of what was sent."""
 _ONE_INDEX = f"""
 DROP TRIGGER IF EXISTS messages_indexed;
 DROP TRIGGER IF EXISTS messages_indexed_wide;
@@ -160,10 +152,13 @@ MIGRATIONS: tuple[str, ...] = (
     _TABLES + INDEXES + _FACTS + _FACTS_INDEX,
     _ORIGINS,
     _FREE_PAGES,
-    _NO_RUNS,
+    # Outbox and inbox know by their keys what a job has handed over; its past runs were shown nowhere.
+    "DROP TABLE runs;",
     _NO_TRIES,
-    _NO_BACKFILLS,
-    _NO_FINGERPRINTS,
+    # A backfill of a memory service is queued at once.
+    "DROP TABLE pasts;",
+    # Why a prefix missed is said without a digest of what was sent.
+    "ALTER TABLE calls DROP COLUMN imprint;",
     _ONE_INDEX,
     _NO_RAW_UPDATES,
 )
