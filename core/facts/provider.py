@@ -218,7 +218,8 @@ class FactsProvider(MemoryProvider):
                 if not asked.query.strip():
                     raise ToolError("query: say what to look for.")
                 question = Question(asked.query, context.scopes, context.now, context.account)
-                result = self._listed(await self._knowledge.search(question, asked.limit))
+                found = await self._knowledge.search(question, asked.limit)
+                result = {"facts": list(map(self._shown, found))}
             case "contradict":
                 groups = await self._facts.conflicts(context.scopes, asked.limit)
                 result = {"groups": [list(map(self._shown, group)) for group in groups]}
@@ -236,7 +237,7 @@ class FactsProvider(MemoryProvider):
             near = await self._facts.related(keys, context.scopes, asked.limit)
             return {"names": [{"name": name, "facts": count} for name, count in near]}
         keys = keys if asked.mode == "reason" else keys[:1]
-        return self._listed(await self._facts.of_entities(keys, context.scopes, asked.limit))
+        return {"facts": list(map(self._shown, await self._facts.of_entities(keys, context.scopes, asked.limit)))}
 
     async def _feedback(self, asked: _Arguments, context: ToolContext) -> dict[str, object]:
         if asked.is_right is None:
@@ -249,9 +250,6 @@ class FactsProvider(MemoryProvider):
         if fact is None:
             raise ToolError(f"fact_id: there is no fact {asked.fact_id}.")
         return {"fact_id": fact.id, "trust": round(fact.trust, 2)}
-
-    def _listed(self, facts: Sequence[Fact]) -> dict[str, object]:
-        return {"facts": list(map(self._shown, facts))}
 
     def _shown(self, fact: Fact) -> dict[str, object]:
         shown: dict[str, object] = {

@@ -352,7 +352,10 @@ class Notebook:
                 is_reworded = len(gone) == len(new)
                 pairs = zip_longest(gone, new) if is_reworded else [*zip_longest(gone, ()), *zip_longest((), new)]
                 await self._notes.log(*(replace(template, before=old, after=entry) for old, entry in pairs))
-                await self.review.warn(scope, target, new)
+                for entry in new:
+                    # Of what looks wrong a warning is given; it stands all the same.
+                    if self.review.on_warning is not None and (reason := suspicion(entry)):
+                        await self.review.on_warning(scope, target, reason, entry)
                 self._seen[scope, target] = state
 
     def _change(self, scope: Scope, target: str, author: Author) -> NoteChange:

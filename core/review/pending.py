@@ -52,12 +52,6 @@ class Review:
             "(/memory pending). Do not try it again in other words."
         )
 
-    async def warn(self, scope: Scope, target: str, entries: Sequence[str]) -> None:
-        """Warns of what looks wrong among entries written by hand; they stand all the same."""
-        for entry in entries:
-            if self.on_warning is not None and (reason := guard.suspicion(entry)):
-                await self.on_warning(scope, target, reason, entry)
-
     async def waiting(self, scopes: frozenset[Scope]) -> Sequence[PendingNote]:
         """Oldest first."""
         return await self._notes.waiting(scopes)

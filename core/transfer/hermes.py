@@ -11,7 +11,6 @@ from typing import Any, BinaryIO
 
 from core.notes.notebook import FILES, entries_of
 from core.store.archive import Conversation, Skipped, TransferRecord
-from core.store.engine import Connection
 from core.store.sqlite.database import open_hermes
 from core.transfer.formats import HIDDEN, Choices, conversation_of, from_seconds, mapping, record_of
 from core.types import Address, Role
@@ -32,12 +31,19 @@ def read(stream: BinaryIO, title: str, choices: Choices) -> Iterator[TransferRec
     with open_hermes(Path(stream.name), title) as store:
         for session in map(dict, store.execute(_SESSIONS)):
             conversation = _conversation(session, choices)
-            copies = _Copies(store, session)
+            rows = store.execute(_MESSAGES, session)
+            summarized = {row["timestamp"] for row in rows if str(row["content"]).startswith(_SUMMARY_STARTS)}
+            archived: dict[int, set[object]] = {}
             for row in map(dict, store.execute(_MESSAGES, session)):
+                # What compression in place (`archive_and_compact`) wrote again has its old time or the summary's.
+                digest = hash((row["role"], row["content"]))
+                is_copy = digest in archived and row["timestamp"] in archived[digest] | summarized
+                if row.get("compacted"):
+                    archived.setdefault(digest, set()).add(row["timestamp"])
                 at = from_seconds(row["timestamp"]) or from_seconds(session["started_at"])
                 role = _ROLES.get(row["role"], "user")
                 record = record_of(conversation, role, _text(row["content"]), at, str(row["id"]))
-                yield Skipped(reason=HIDDEN) if copies.has(row) or _is_hidden(session, row) else record
+                yield Skipped(reason=HIDDEN) if is_copy or _is_hidden(session, row) else record
 
 
 def _conversation(session: Mapping[str, Any], choices: Choices) -> Conversation:
@@ -70,23 +76,6 @@ def _is_hidden(session: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
         or (row["role"] == "tool" and row.get("tool_name") in _RECALL_TOOLS)
         or _text(row["content"]).startswith(_SUMMARY_STARTS)
     )
-
-
-class _Copies:
-    """Recognises what compression in place (`archive_and_compact`) wrote again, with its old time or the summary's."""
-
-    def __init__(self, store: Connection, session: Mapping[str, Any]) -> None:
-        rows = store.execute(_MESSAGES, session)
-        self._summarized = {row["timestamp"] for row in rows if str(row["content"]).startswith(_SUMMARY_STARTS)}
-        self._archived: dict[int, set[object]] = {}
-
-    def has(self, row: Mapping[str, Any]) -> bool:
-        digest = hash((row["role"], row["content"]))
-        times = self._archived.get(digest)
-        is_copy = times is not None and (row["timestamp"] in times or row["timestamp"] in self._summarized)
-        if row.get("compacted"):
-            self._archived.setdefault(digest, set()).add(row["timestamp"])
-        return is_copy
 
 
 def _text(content: object) -> str:

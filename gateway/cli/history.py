@@ -107,13 +107,9 @@ async def _searching(services: Services, query: SearchQuery) -> AsyncIterator[Hi
     model = client(settings, services.clock)
     try:
         helper = None if model is None else MeteredModel(model, services.usage_log, services.clock)
+        zone = settings.general.zone
         yield ExpandedRecall(
-            services.recall,
-            services.conversations,
-            helper,
-            settings.model.helper,
-            services.clock,
-            settings.general.zone,
+            services.recall, services.conversations, helper, settings.model.helper, services.clock, zone
         )
     finally:
         if model is not None:
@@ -182,12 +178,8 @@ def import_file(
     from core.transfer.source import Source
 
     async def work(services: Services, context: CommandContext) -> None:
-        choices = Choices(
-            scope=context.scope,
-            zone=services.zone,
-            assistants=frozenset(assistant or ()),
-            own=frozenset(me or ()),
-        )
+        assistants, own = frozenset(assistant or ()), frozenset(me or ())
+        choices = Choices(scope=context.scope, zone=services.zone, assistants=assistants, own=own)
         with Source.open(sys.stdin.buffer if file == STDIN else Path(file), choices) as source:
             with Console(stderr=True).status("reading") as status:
                 report = await services.archive.import_records(

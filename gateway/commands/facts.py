@@ -16,7 +16,7 @@ from core.markup.markdown import escape
 from core.store.facts import Fact, FactChange
 from core.store.sessions import find_original
 from core.text.normalize import shortened
-from core.types import Account, Answer, Button, Command, Message, Sender
+from core.types import Account, Answer, Button, Command, Message
 from gateway import texts
 from gateway.commands.privacy import CONFIRMED, receipt_text, traces_text
 from gateway.commands.registry import CommandContext, announced, button
@@ -49,7 +49,10 @@ class FactCommands:
             scopes = frozenset((context.scope,))
             source = await find_original(self._services.database, inbound.address, inbound.reply_to, scopes)
         if source is not None and not text:
-            text = _words(source, inbound.sender)
+            who = source.sender.name if source.sender else "The assistant"
+            who = who if source.origin == "typed" else source.origin.replace("_", " ").capitalize()
+            is_own = source.origin == "typed" and source.sender == inbound.sender
+            text = source.text if is_own else f"{who}: {source.text}"
         now = self._services.clock.now()
         source = source or Message(role="user", text=text, session_id=context.session.id, created_at=now)
         said = replace(source, text=text, sender=inbound.sender)
@@ -199,14 +202,6 @@ class FactCommands:
 
     def _line(self, fact: Fact) -> str:
         return f"- **f{fact.id}**{' 📌' if fact.is_pinned else ''} {escape(self.known.line_of(fact))}"
-
-
-def _words(source: Message, asker: Sender) -> str:
-    if source.origin != "typed":
-        return f"{source.origin.replace('_', ' ').capitalize()}: {source.text}"
-    if source.sender == asker:
-        return source.text
-    return f"{source.sender.name if source.sender else 'The assistant'}: {source.text}"
 
 
 def _group(fact: Fact) -> str:
