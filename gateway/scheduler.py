@@ -136,7 +136,7 @@ class Scheduler:
             await self._jobs.check(job)
         except (Refused, ConfigError) as error:
             self._log.warning("a job was paused", job=job.id, reason=str(error))
-            await self._jobs.pause(job.id, now)
+            await self._jobs.change(job.id, paused_at=now)
             return None
         epoch = (await self._view(job.scope)).epoch
         # Only now is it sure that nothing of what is read is forgotten before it is written.

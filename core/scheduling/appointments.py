@@ -132,17 +132,17 @@ class Appointments:
             raise Refused("In a room only who made a reminder, or my owner with `/cron`, changes it.")
         is_paused = job.paused_at is not None
         if action == "remove":
-            await self._jobs.remove(job.id, now)
+            await self._jobs.change(job.id, ended_at=now, next_at=None)
         elif action == "run":
             if is_paused:
                 raise Refused(f"Reminder {job.id} is paused. Resume it first.")
-            await self._jobs.resume(job.id, now.replace(microsecond=0))
+            await self._jobs.change(job.id, next_at=now.replace(microsecond=0))
         elif action == "pause" and not is_paused:
-            await self._jobs.pause(job.id, now)
+            await self._jobs.change(job.id, paused_at=now)
         elif action == "resume" and is_paused:
             if (next_at := next_after(job.schedule, now)) is None:
                 raise Refused(f"The time of reminder {job.id} passed while it was paused. Remove it and set a new one.")
-            await self._jobs.resume(job.id, next_at)
+            await self._jobs.change(job.id, paused_at=None, next_at=next_at)
         self._on_change()
         return f"{_DONE[action]}: {self.describe(job if action == 'remove' else await self._mine(job.id, scopes))}"
 

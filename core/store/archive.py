@@ -20,6 +20,7 @@ from core.errors import HistoryError, StoreError
 from core.store import rows, sessions
 from core.store.engine import Connection, Row
 from core.store.erasure import LANES, SENDER
+from core.store.facts import NAMES
 from core.store.sqlite import indexing
 from core.store.sqlite.database import ROOM_WAIT_S, Database
 from core.store.sqlite.indexing import indexed_at_once, write_text
@@ -142,10 +143,6 @@ def _in_scope(table: str, also: str = "", more: str = "") -> str:
 
 
 _ACCOUNT = "platform || ':' || user_id"
-_NAMES = """, (
-    SELECT json_group_array(entities.shown) FROM fact_entities
-    JOIN entities ON entities.id = fact_entities.entity_id WHERE fact_entities.fact_id = facts.id
-) AS names"""
 
 KINDS: Mapping[str, str] = {
     "account": f"SELECT platform, user_id, name, admitted_at FROM accounts WHERE {_mine(_ACCOUNT)}",
@@ -171,7 +168,7 @@ KINDS: Mapping[str, str] = {
         WHERE {_IN_ROOMS} AND NOT {rows.visible()} AND NOT sender_is_nobody AND text <> ''
         AND {_mine("addresses.platform || ':' || sender_id")}
     """,
-    "fact": _in_scope("facts", _mine("account"), _NAMES),
+    "fact": _in_scope("facts", _mine("account"), f", {NAMES}"),
     "change of a fact": _in_scope("fact_changes", _mine("account")),
     "change of a note": _in_scope("notes", _mine("account")),
     "change of a note put aside": _in_scope("pending_notes", _mine("account")),
@@ -254,12 +251,12 @@ class Archive:
         }
         for kind, statement in KINDS.items():
             paged = f"{statement} ORDER BY 1 LIMIT :limit OFFSET :offset"
-            offset, has_more = 0, True
-            while has_more:
+            for offset in count(0, PAGE_MESSAGES):
                 page = await self._database.fetch_all(paged, {**values, "offset": offset})
                 for row in page:
                     yield {"kind": kind, **_plain(dict(row))}
-                offset, has_more = offset + PAGE_MESSAGES, len(page) == PAGE_MESSAGES
+                if len(page) < PAGE_MESSAGES:
+                    break
 
 
 def _counted(

@@ -108,11 +108,11 @@ class FactChange:
     account: Account | None
 
 
-_COLUMNS = """
-facts.*, (SELECT key FROM scopes WHERE scopes.id = facts.scope_id) AS scope_key,
+NAMES = """
 (SELECT json_group_array(entities.shown) FROM fact_entities JOIN entities ON entities.id = fact_entities.entity_id
     WHERE fact_entities.fact_id = facts.id) AS names
 """
+_COLUMNS = f"facts.*, (SELECT key FROM scopes WHERE scopes.id = facts.scope_id) AS scope_key, {NAMES}"
 """For `_fact_of`."""
 
 _PLAIN = (

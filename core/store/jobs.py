@@ -52,9 +52,6 @@ ACTIVE = f"{JOBS} WHERE jobs.ended_at IS NULL AND jobs.paused_at IS NULL ORDER B
 _JOB = ("scope_id", "address_id", "account", "origin", "text", "is_prompt", "created_at")
 _SCHEDULE = ("zone", "cron", "every_s", "start_at", "at", "next_at", "paused_at", "ended_at")
 INSERT = rows.insertion("jobs", *_JOB, *_SCHEDULE) + " RETURNING id"
-PAUSE = "UPDATE jobs SET paused_at = COALESCE(paused_at, :at) WHERE id = :id AND ended_at IS NULL"
-RESUME = "UPDATE jobs SET paused_at = NULL, next_at = :next_at WHERE id = :id AND ended_at IS NULL"
-REMOVE = "UPDATE jobs SET ended_at = :at, next_at = NULL WHERE id = :id AND ended_at IS NULL"
 FINISH = """
 UPDATE jobs SET next_at = :next_at,
     ended_at = CASE WHEN :next_at IS NULL AND cron IS NULL AND every_s IS NULL THEN :now END
@@ -115,16 +112,11 @@ class Jobs:
     async def active(self) -> list[Job]:
         return list(map(_job, await self._database.fetch_all(ACTIVE)))
 
-    async def pause(self, job_id: int, at: datetime) -> None:
-        await self._database.execute(PAUSE, {"id": job_id, "at": at})
-
-    async def resume(self, job_id: int, next_at: datetime | None) -> None:
-        """Lets a paused job go on, next due at `next_at`. One that has ended stays so."""
-        await self._database.execute(RESUME, {"id": job_id, "next_at": next_at})
-
-    async def remove(self, job_id: int, at: datetime) -> None:
-        """Ends a job; its row stays as history."""
-        await self._database.execute(REMOVE, {"id": job_id, "at": at})
+    async def change(self, job_id: int, **moments: datetime | None) -> None:
+        """Sets `next_at`, `paused_at` or `ended_at`. A job that has ended stays so; its row is history."""
+        changed = ", ".join(f"{name} = :{name}" for name in moments)
+        statement = f"UPDATE jobs SET {changed} WHERE id = :id AND ended_at IS NULL"
+        await self._database.execute(statement, {"id": job_id, **moments})
 
     async def check(self, job: Job) -> None:
         """Raises Refused when the scope of a job is not, or no longer, its target's."""

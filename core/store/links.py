@@ -52,10 +52,7 @@ DELETE_OFFERS = """
 DELETE FROM links
 WHERE expires_at <= :now OR (platform = :platform AND user_id = :user_id AND joined_at IS NULL)
 """
-INSERT_OFFER = """
-INSERT INTO links (digest, platform, user_id, scope_id, address, expires_at)
-VALUES (:digest, :platform, :user_id, :scope, :address, :expires_at)
-"""
+INSERT_OFFER = rows.insertion("links", "digest", "platform", "user_id", "scope_id", "address", "expires_at")
 CLAIM = """
 UPDATE links SET claimed_platform = :platform, claimed_user_id = :user_id, claimed_name = :name,
     claimed_address = :address, agreed_at = NULL, expires_at = :expires_at
@@ -85,10 +82,9 @@ class Links:
         def work(connection: Connection) -> None:
             _refuse_owner(connection, account)
             people.add_account(connection, account, None)
-            scope_id = rows.ensure_scope(connection, scope)
-            values = {**_values(_digest(code), now), **rows.values_of(account), "scope": scope_id, "address": address}
+            values = _values(_digest(code), now) | rows.values_of(account) | {"address": address}
             connection.execute(DELETE_OFFERS, values)
-            connection.execute(INSERT_OFFER, values)
+            connection.execute(INSERT_OFFER, {**values, "scope_id": rows.ensure_scope(connection, scope)})
 
         await self._database.write(work)
         return code

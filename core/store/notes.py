@@ -166,8 +166,7 @@ class Notes:
         return await self._read(SINCE, scopes, session=session_id, at=at)
 
     async def find(self, scopes: frozenset[Scope], number: int) -> NoteChange | None:
-        found = await self._read(f"{VISIBLE} AND notes.id = :id", scopes, id=rows.bounded(number))
-        return found[0] if found else None
+        return next(iter(await self._read(f"{VISIBLE} AND notes.id = :id", scopes, id=rows.bounded(number))), None)
 
     async def made(self, scopes: frozenset[Scope], author: Author) -> list[NoteChange]:
         """What the command of `author` has changed, oldest first; nothing for one without an external id."""
@@ -192,8 +191,7 @@ class Notes:
     async def origin(self, scopes: frozenset[Scope], entry: str) -> NoteChange | None:
         """The last change that made an entry, with its message."""
         last = f"{VISIBLE} AND notes.after = :entry ORDER BY notes.id DESC LIMIT 1"
-        found = await self._read(last, scopes, entry=entry)
-        return found[0] if found else None
+        return next(iter(await self._read(last, scopes, entry=entry)), None)
 
     async def _read(self, statement: str, scopes: frozenset[Scope], **values: object) -> list[NoteChange]:
         everything = {"scopes": scope_parameter(scopes), **values}

@@ -158,10 +158,8 @@ class People:
             own_rooms = {_first_scope(connection, room) for room in rooms}
             values = {"keys": list_value(room.key for room in own_rooms)}
             connection.execute(f"DELETE FROM own_rooms WHERE NOT {in_list('scope_key', 'keys')}", values)
-            for room in own_rooms:
-                connection.execute(
-                    "INSERT INTO own_rooms (scope_key) VALUES (:key) ON CONFLICT DO NOTHING", {"key": room}
-                )
+            insert = f"{rows.insertion('own_rooms', 'scope_key')} ON CONFLICT DO NOTHING"
+            connection.executemany(insert, [{"scope_key": room} for room in own_rooms])
 
         await self._database.write(work)
 

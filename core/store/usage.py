@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from datetime import date, datetime
 from typing import Literal, TypeVar, get_args
 from zoneinfo import ZoneInfo
@@ -142,22 +142,19 @@ class Spending:
         return total
 
 
+_TOKENS = {field.name: f"{field.name}_tokens" for field in fields(Usage)}
+"""The columns of a call, by field."""
 _SPENT = f"FROM calls WHERE {rows.visible('calls.scope_id')} AND (:until IS NULL OR calls.at < :until)"
 _SUMS = f"""
 SELECT calls.kind, calls.model, calls.miss, COUNT(*) AS calls, SUM(calls.missed_tokens) AS missed,
-    SUM(calls.input_tokens) AS input_tokens, SUM(calls.output_tokens) AS output_tokens,
-    SUM(calls.cache_read_tokens) AS cache_read_tokens, SUM(calls.cache_write_tokens) AS cache_write_tokens,
-    SUM(calls.cache_write_hour_tokens) AS cache_write_hour_tokens
+    {", ".join(f"SUM(calls.{name}) AS {name}" for name in _TOKENS.values())}
 {_SPENT} AND (:since IS NULL OR calls.at >= :since) AND (:session IS NULL OR calls.session_id = :session)
 GROUP BY calls.kind, calls.model, calls.miss ORDER BY calls.kind, calls.model, calls.miss
 """
 _LATEST = f"SELECT MAX(calls.at) AS at {_SPENT}"
-_INSERT = """
-INSERT INTO calls (scope_id, session_id, kind, model, at, input_tokens, output_tokens, cache_read_tokens,
-    cache_write_tokens, cache_write_hour_tokens, miss, missed_tokens)
-VALUES (:scope, :session, :kind, :model, :at, :input, :output, :cache_read, :cache_write, :cache_write_hour, :miss,
-    :missed)
-"""
+_INSERT = rows.insertion(
+    "calls", "scope_id", "session_id", "kind", "model", "at", *_TOKENS.values(), "miss", "missed_tokens"
+)
 _LAST_CALL = """
 SELECT calls.*, disturbances.cause FROM calls LEFT JOIN disturbances ON disturbances.session_id = calls.session_id
 WHERE calls.session_id = :session AND calls.kind = 'chat' ORDER BY calls.id DESC LIMIT 1
@@ -194,7 +191,7 @@ class UsageLog:
         sums = [
             UsageSum(
                 **rows.columns(row, "kind", "model", "calls", "miss", "missed"),
-                usage=Usage(**{field.name: row[f"{field.name}_tokens"] for field in fields(Usage)}),
+                usage=Usage(**{name: row[column] for name, column in _TOKENS.items()}),
             )
             for row in await self._database.fetch_all(_SUMS, values)
         ]
@@ -221,8 +218,9 @@ def log_call(connection: Connection, call: ModelCall) -> None:
         return
     is_chat = call.kind == "chat" and session_id is not None
     miss, missed = _miss(connection, call, {"session": session_id}) if is_chat else (None, 0)
-    values = {**rows.values_of(call), **asdict(call.usage), "scope": scope_id, "session": session_id}
-    connection.execute(_INSERT, {**values, "miss": miss, "missed": missed})
+    values = {**rows.values_of(call), **{column: getattr(call.usage, name) for name, column in _TOKENS.items()}}
+    payer = {"scope_id": scope_id, "session_id": session_id}
+    connection.execute(_INSERT, {**values, **payer, "miss": miss, "missed_tokens": missed})
     if is_chat:
         connection.execute("DELETE FROM disturbances WHERE session_id = :session", {"session": session_id})
 

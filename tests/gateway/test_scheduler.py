@@ -129,7 +129,7 @@ async def test_paused_and_removed_ones_never_come(life: SchedulerHarness) -> Non
         await life.appointments.change("pause", paused.id, mine)
         await life.appointments.change("remove", removed.id, mine)
         await cron.reload()
-        await life.jobs.pause(beside.id, NOON)
+        await life.jobs.change(beside.id, paused_at=NOON)
         (outbox_item,) = await life.woken()
         await life.settled(kept)
     assert outbox_item.answer == Answer(text="⏰ kept")

@@ -97,7 +97,7 @@ async def test_where_others_would_hear_it_nothing_is_said(life: SchedulerHarness
 
 async def test_answers_that_a_crash_held_up_find_their_way(life: SchedulerHarness) -> None:
     job = await life.add(is_prompt=True, due_at=NOON - timedelta(hours=2))
-    await life.jobs.remove(job.id, NOON)
+    await life.jobs.change(job.id, ended_at=NOON, next_at=None)
     reply = life.cron.reply(Address(platform="cron", chat_id=str(job.id)))
     reply.begin(ListRecord("some key"))
     reply.show("nothing")

@@ -115,22 +115,21 @@ async def test_lists_are_by_next_time_and_without_the_ended(jobs: Jobs) -> None:
     never = await jobs.add(job(next_at=None))
     soon = await jobs.add(job())
     gone = await jobs.add(job())
-    await jobs.remove(gone.id, NOON)
+    await jobs.change(gone.id, ended_at=NOON, next_at=None)
     assert await jobs.of(MINE) == [soon, late, never]
     assert await jobs.find(gone.id, MINE) == replace(gone, ended_at=NOON, next_at=None)
 
 
 async def test_a_paused_job_rests_until_it_is_resumed(jobs: Jobs) -> None:
     stored = await jobs.add(job())
-    await jobs.pause(stored.id, NOON)
-    await jobs.pause(stored.id, SOON)
+    await jobs.change(stored.id, paused_at=NOON)
     assert await jobs.active() == []
     assert await jobs.of(MINE) == [replace(stored, paused_at=NOON)]
-    await jobs.resume(stored.id, SOON + timedelta(days=1))
+    await jobs.change(stored.id, paused_at=None, next_at=SOON + timedelta(days=1))
     assert await jobs.active() == [replace(stored, next_at=SOON + timedelta(days=1))]
-    await jobs.remove(stored.id, NOON)
-    await jobs.resume(stored.id, SOON)
-    await jobs.pause(stored.id, SOON)
+    await jobs.change(stored.id, ended_at=NOON, next_at=None)
+    await jobs.change(stored.id, next_at=SOON)
+    await jobs.change(stored.id, paused_at=SOON)
     assert await jobs.find(stored.id, MINE) == replace(stored, next_at=None, ended_at=NOON)
 
 
