@@ -12,7 +12,7 @@ import os
 import re
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import pairwise
@@ -50,6 +50,7 @@ UNCLEAR = (
     'Say what to forget, as you would look for it with /recall: `/forget Porto`, `/forget "the blue drawer"`, '
     "`/forget ferry before:2026`."
 )
+_log = structlog.get_logger("forgetting")
 _ENTRY = re.compile(r"(?m)^(?=\n# )")
 _TERMINAL = Scope.account("terminal", "local")
 
@@ -57,25 +58,20 @@ ForgetCopies = Callable[[Sequence[int], Sequence[int]], Awaitable[Sequence[str]]
 """Asks the memory services that were told of messages and changes of notes, by id, to erase them; their names."""
 
 
+@dataclass
 class Forgetting:
-    def __init__(
-        self,
-        database: Database,
-        notebook: Notebook,
-        files: HomeFiles,
-        clock: Clock,
-        zone: str,
-        forget_copies: ForgetCopies | None = None,
-    ) -> None:
-        self._database = database
-        self._erasures = Erasures(database, clock)
-        self._notebook = notebook
-        self._files = files
-        self._clock = clock
-        self._zone = ZoneInfo(zone)
-        self._forget_copies = forget_copies
+    """`zone`: an IANA name."""
+
+    database: Database
+    notebook: Notebook
+    files: HomeFiles
+    clock: Clock
+    zone: str
+    forget_copies: ForgetCopies | None = None
+
+    def __post_init__(self) -> None:
+        self.erasures = Erasures(self.database, self.clock)
         self._working: set[str] = set()
-        self._log = structlog.get_logger("forgetting")
 
     async def look(self, text: str, request: ErasureRequest) -> ErasureList | None:
         """What there is to erase, stored for a yes, its beginning `shown`; None when there is nothing. Raises Refused
@@ -83,21 +79,21 @@ class Forgetting:
         found = ErasureList(request=request, text=text, token=secrets.token_urlsafe(12))
         words = await self._find(found)
         notes = {entry async for _, _, entry in self._notes(found, words)}
-        typed = await asyncio.to_thread(self._files.typed, request.scopes)
-        found.shown += [ErasureItem(kind="note", text=entry, at=self._clock.now()) for entry in notes]
+        typed = await asyncio.to_thread(self.files.typed, request.scopes)
+        found.shown += [ErasureItem(kind="note", text=entry, at=self.clock.now()) for entry in notes]
         kinds = [item.kind for item in found.shown]
         found.counts = {kind: kinds.count(kind) for kind in ("message", "fact", "note", "job") if kind in kinds}
         found.derived = sum(map(words.has_words, typed)) + sum(len(found.ids[kind]) for kind in erasure.UNNAMED)
         if not (found.counts or found.derived):
             return None
-        await self._erasures.save(found)
+        await self.erasures.save(found)
         order = ("note", "fact", "job", "message")
         found.shown = sorted(found.shown, key=lambda item: order.index(item.kind))[:SHOWN]
         return found
 
     async def erase(self, token: str, request: ErasureRequest) -> ErasureList:
         """Erases a list for good. Raises Refused when it is not this person's, too old, or goes on by itself later."""
-        found = await self._erasures.begin(token, request)
+        found = await self.erasures.begin(token, request)
         if found is None:
             raise Refused("That question is too old by now, so nothing was erased. Ask again.")
         try:
@@ -107,27 +103,27 @@ class Forgetting:
         except OSError as error:
             raise Refused(f"The files of the notes cannot be used ({error.strerror or error}). {LATER}") from error
         try:
-            found.is_clean = await compact(self._database, PATIENCE_S)
+            found.is_clean = await compact(self.database, PATIENCE_S)
         except StoreError as error:
             # A damaged index is rebuilt by maintenance, which goes on with the bytes then.
-            self._log.error("the bytes of what was erased are still there", error=str(error))
+            _log.error("the bytes of what was erased are still there", error=str(error))
         return found
 
     async def resume(self, before: datetime | None = None) -> int:
         """Finishes what other processes began (before a moment) and left; how many lists those were."""
-        left = [found for found in await self._erasures.begun(before) if found.token not in self._working]
+        left = [found for found in await self.erasures.begun(before) if found.token not in self._working]
         for found in left:
             try:
                 await self._work(found)
             except (Refused, OSError) as error:
-                self._log.warning("something is not erased yet", reason=str(error))
+                _log.warning("something is not erased yet", reason=str(error))
         return len(left)
 
     async def tend(self) -> bool:
         """One small step of erasing bytes, True while there is more to do now; takes up what other processes left."""
-        await self._erasures.prune()
-        await self.resume(self._clock.now() - ABANDONED)
-        return await compact_step(self._database)
+        await self.erasures.prune()
+        await self.resume(self.clock.now() - ABANDONED)
+        return await compact_step(self.database)
 
     async def _work(self, found: ErasureList) -> None:
         """Copies outside go first, while the rows still say what to look for; each part can be done twice."""
@@ -136,20 +132,20 @@ class Forgetting:
         self._working.add(found.token)
         try:
             # After this, notes that were being written are in their files or never will be.
-            await self._notebook.settle()
+            await self.notebook.settle()
             await self._erase_elsewhere(found)
-            await self._erasures.finish(found)
-            self._log.info("something was erased", messages=len(found.ids["messages"]), derived=found.derived)
+            await self.erasures.finish(found)
+            _log.info("something was erased", messages=len(found.ids["messages"]), derived=found.derived)
         finally:
             self._working.discard(found.token)
 
     async def _find(self, found: ErasureList) -> Quoting:
         """Fills the list; gives its words, for a member of a room none: there they are others' words too."""
         whole = SearchQuery(text=found.text, scopes=found.request.scopes, asker=found.request.account)
-        query = read_filters(whole, found.made_at or self._clock.now(), self._zone).query
+        query = read_filters(whole, found.made_at or self.clock.now(), ZoneInfo(self.zone)).query
         if not found.text.strip() or query == replace(whole, text=""):
             raise Refused(UNCLEAR)
-        quoting = await self._database.read(partial(_find, found=found, query=query))
+        quoting = await self.database.read(partial(_find, found=found, query=query))
         return Quoting(()) if found.request.is_limited else quoting
 
     async def _erase_elsewhere(self, found: ErasureList) -> None:
@@ -160,14 +156,14 @@ class Forgetting:
             found.notes.add(entry)
             removal = [Operation(action="remove", old_text=entry)]
             try:
-                await self._notebook.apply(scope, frozenset({scope}), target, removal)
+                await self.notebook.apply(scope, frozenset({scope}), target, removal)
             except OSError:
                 stuck.append(FILES[target])
-        if self._forget_copies is not None:
+        if self.forget_copies is not None:
             messages = [*found.ids["messages"], *found.ids["repeats"]]
-            found.asked = tuple(await self._forget_copies(messages, found.ids["note_changes"]))
+            found.asked = tuple(await self.forget_copies(messages, found.ids["note_changes"]))
         quoting = words.over([*found.texts, *found.notes])
-        stuck += await asyncio.to_thread(self._files.erase, found.request.scopes, quoting)
+        stuck += await asyncio.to_thread(self.files.erase, found.request.scopes, quoting)
         # Waiting for a file that nobody can write would hold up every answer here for ever.
         found.stuck = tuple(dict.fromkeys(stuck))
 
@@ -175,7 +171,7 @@ class Forgetting:
         """Scope, target and text of the notes that are on the list or have the words."""
         for scope in sorted(found.request.scopes):
             for target in FILES:
-                for entry in await self._notebook.entries(frozenset({scope}), target):
+                for entry in await self.notebook.entries(frozenset({scope}), target):
                     if entry in found.notes or words.has_words(entry):
                         yield scope, target, entry
 

@@ -197,7 +197,7 @@ async def test_a_file_that_cannot_be_written_is_named_and_holds_up_nobody(
 
     async with open_gateway(home) as harness:
         await harness.say("/memory add Lives in Zanzibar")
-        harness.services.forgetting._files = Sealed(harness.services.settings.home)
+        harness.services.forgetting.files = Sealed(harness.services.settings.home)
         monkeypatch.setattr(pages.NoteFiles, "keep", keep)
         receipt = (await forgotten(harness, "Zanzibar")).text
         assert "`mneme.log` cannot be written" in receipt

@@ -65,7 +65,7 @@ class _Crossed(Notes):
         await super().check(epoch)
         if self.erasing is None:
             self.erasing = asyncio.create_task(self._corridor.say("yes"))
-            while not await self._corridor.services.forgetting._erasures.begun():
+            while not await self._corridor.services.forgetting.erasures.begun():
                 await asyncio.wait({self.erasing}, timeout=0.01)
 
 

@@ -332,7 +332,7 @@ async def test_what_was_begun_is_finished_after_a_restart(database: Database, cl
     forgetting = forgetting_of(database, clock)
     asked = await forgetting.look("Zanzibar", claim_of())
     assert asked is not None
-    found = await forgetting._erasures.begin(asked.token, claim_of())
+    found = await forgetting.erasures.begin(asked.token, claim_of())
     assert found is not None
     await database.write(lambda connection: erase_messages(connection, found.ids["messages"][:70]))
     async with Database.open(database.path) as again:

@@ -135,7 +135,7 @@ async def test_an_open_reader_and_a_service_are_told_of_in_the_receipt(home: Pat
         return ["honcho", "mem0"]
 
     async with open_gateway(home) as harness:
-        harness.services.forgetting._forget_copies = forget_copies
+        harness.services.forgetting.forget_copies = forget_copies
         await harness.say("I moved to Zanzibar in May.")
         await harness.services.database.checkpoint()
         reader = sqlite3.connect(harness.services.database.path, isolation_level=None)
