@@ -233,14 +233,8 @@ WHERE message_id = :message AND :text = (SELECT text FROM messages WHERE id = :m
 
 def _fact_of(row: Row) -> Fact:
     """A row with `_COLUMNS`."""
-    fields = rows.columns(row, "id", "speaker", *_PLAIN) | {name: rows.maybe_moment(row[name]) for name in _MOMENTS}
-    return Fact(
-        **fields | {"is_pinned": bool(row["is_pinned"])},
-        scope=Scope(key=row["scope_key"]),
-        entities=tuple(json.loads(row["names"])),
-        account=rows.account_of(row["account"] or None),
-        created_at=rows.moment(row["created_at"]),
-    )
+    scope, entities = Scope(key=row["scope_key"]), tuple(json.loads(row["names"]))
+    return Fact(**rows.fields_in(row, Fact), scope=scope, entities=entities)
 
 
 def folded(content: str) -> str:
@@ -318,15 +312,8 @@ class Facts:
 
     async def history(self, fact_id: int, scopes: Scopes) -> list[FactChange]:
         """The changes of a fact, oldest first."""
-        return [
-            FactChange(
-                **rows.columns(row, "action", "reason"),
-                before=row["content"],
-                at=rows.moment(row["at"]),
-                account=rows.account_of(row["account"]),
-            )
-            for row in await self._select(_HISTORY, scopes, id=fact_id)
-        ]
+        found = await self._select(_HISTORY, scopes, id=fact_id)
+        return [FactChange(**rows.fields_in(row, FactChange) | {"before": row["content"]}) for row in found]
 
     async def feedback(self, fact_id: int, scopes: Scopes, is_right: bool, by: Author = _NOBODY) -> Fact | None:
         """Raises or lowers the trust in a fact; None: there is none in these scopes."""

@@ -140,20 +140,9 @@ def _check(connection: Connection, target: Address, scope: Scope) -> None:
 
 
 def _job(row: Row) -> Job:
-    schedule = Schedule(
-        **rows.columns(row, "zone", "cron", "every_s"),
-        start_at=rows.maybe_moment(row["start_at"]),
-        at=rows.maybe_moment(row["at"]),
-    )
     return Job(
-        **rows.columns(row, "id", "text", "origin"),
-        schedule=schedule,
+        **rows.fields_in(row, Job),
+        schedule=Schedule(**rows.fields_in(row, Schedule)),
         target=rows.address_of(row),
         scope=Scope(key=row["scope_key"]),
-        created_at=rows.moment(row["created_at"]),
-        is_prompt=bool(row["is_prompt"]),
-        account=rows.account_of(row["account"]),
-        next_at=rows.maybe_moment(row["next_at"]),
-        paused_at=rows.maybe_moment(row["paused_at"]),
-        ended_at=rows.maybe_moment(row["ended_at"]),
     )

@@ -227,8 +227,7 @@ class Notes:
 
 def change_of(row: Row) -> NoteChange:
     """A row of `VERSIONS`."""
-    plain = rows.columns(row, "action", "before", "after", "undoes")
-    return NoteChange(**plain, **_shared(row), is_insisted=bool(row["is_insisted"]))
+    return NoteChange(**rows.fields_in(row, NoteChange), **_place(row))
 
 
 def _with_message(row: Row) -> NoteChange:
@@ -243,20 +242,12 @@ def _pending(row: Row) -> PendingNote:
         Operation(action=action, content=content, old_text=old_text)
         for action, content, old_text in json.loads(row["operations"])
     )
-    return PendingNote(
-        **_shared(row), operations=operations, reason=row["reason"], began_at=rows.moment(row["began_at"])
-    )
+    return PendingNote(**rows.fields_in(row, PendingNote) | {"operations": operations}, **_place(row))
 
 
-def _shared(row: Row) -> dict[str, Any]:
-    """What a change and something put aside have in common."""
-    return {
-        **rows.columns(row, "id", "target", "message_id", "external_id"),
-        "scope": Scope(key=row["scope_key"]),
-        "at": rows.moment(row["at"]),
-        "account": rows.account_of(row["account"]),
-        "address": None if row["platform"] is None else rows.address_of(row),
-    }
+def _place(row: Row) -> dict[str, Any]:
+    address = None if row["platform"] is None else rows.address_of(row)
+    return {"scope": Scope(key=row["scope_key"]), "address": address}
 
 
 def _values(connection: Connection, note: NoteChange | PendingNote) -> dict[str, object]:

@@ -273,5 +273,4 @@ def scopes_in(connection: Connection, scope: Scope) -> frozenset[Scope]:
 
 
 def _pairing(row: Row) -> Pairing:
-    expires_at = rows.moment(row["expires_at"])
-    return Pairing(**rows.columns(row, "code", "name"), account=rows.account_in(row), expires_at=expires_at)
+    return Pairing(**rows.fields_in(row, Pairing), account=rows.account_in(row))

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import cache, lru_cache
@@ -184,7 +184,7 @@ def insertion(table: str, *names: str) -> str:
 
 
 def account_of(key: str | None) -> Account | None:
-    if key is None:
+    if not key:
         return None
     platform, _, user_id = key.partition(":")
     return Account(platform=platform, user_id=user_id)
@@ -202,6 +202,21 @@ def set_meta(connection: Connection, key: str, value: str) -> None:
 def columns(row: Row | dict[str, Any], *names: str) -> dict[str, Any]:
     """The columns that are fields of the same name and value."""
     return {name: row[name] for name in names}
+
+
+_READERS: Mapping[str, Callable[[Any], object]] = {
+    "bool": bool, "datetime": moment, "datetime | None": maybe_moment, "Account | None": account_of,
+}  # fmt: skip
+
+
+def fields_in(row: Row, record: type[Any]) -> dict[str, Any]:
+    """The fields of a dataclass that are columns of the same name, each read as its type says."""
+    types, names = record.__dataclass_fields__, row.keys()
+    return {
+        name: _READERS[types[name].type](row[name]) if types[name].type in _READERS else row[name]
+        for name in names
+        if name in types
+    }
 
 
 def account_in(row: Row) -> Account:
