@@ -189,10 +189,7 @@ class UsageLog:
         session = None if session_id is None else rows.bounded(session_id)
         values = {"scopes": rows.scope_parameter(scopes), "since": since, "until": until, "session": session}
         sums = [
-            UsageSum(
-                **rows.columns(row, "kind", "model", "calls", "miss", "missed"),
-                usage=Usage(**{name: row[column] for name, column in _TOKENS.items()}),
-            )
+            UsageSum(**rows.fields_in(row, UsageSum), usage=Usage(**{name: row[one] for name, one in _TOKENS.items()}))
             for row in await self._database.fetch_all(_SUMS, values)
         ]
         return Spending(sums=sums, prices=self._prices)
