@@ -12,6 +12,7 @@ import unicodedata
 from collections.abc import Mapping
 from functools import lru_cache
 from importlib.resources import files
+from itertools import cycle
 from typing import Any
 
 VERSION = 5
@@ -147,13 +148,8 @@ def pieces(text: str) -> list[tuple[str, str]]:
     """Folded text as ``("words" | "run" | "symbol", part)``; parts without a letter, digit or symbol are dropped."""
     if text.isascii():
         return [("words", text)] if WORD.search(text) else []
-    found: list[tuple[str, str]] = []
-    end = 0
-    for match in _PIECE.finditer(text):
-        found.append(("words", _YOUNG.sub(_apart, text[end : match.start()])))
-        found.append(("run", match[1]) if match[1] else ("symbol", match[2]))
-        end = match.end()
-    found.append(("words", _YOUNG.sub(_apart, text[end:])))
+    cut = zip(cycle(("words", "run", "symbol")), _PIECE.split(text), strict=False)
+    found = [(kind, _YOUNG.sub(_apart, part) if kind == "words" else part) for kind, part in cut if part]
     return [(kind, part) for kind, part in found if kind != "words" or WORD.search(part)]
 
 

@@ -181,12 +181,10 @@ def _times(hour: int, minute: str | None, half: str) -> Iterator[Way]:
         full = hour % 12 + (12 if half == "pm" else 0)
         yield (str(full), minute or "00")
         yield (f"{full:02}", minute or "00")
-        yield from _half(hour, minute, half)
     elif minute and not half and hour < 24:
-        yield from _half(hour % 12 or 12, minute, "pm" if hour >= 12 else "am")
-
-
-def _half(hour: int, minute: str | None, half: str) -> Iterator[Way]:
+        hour, half = hour % 12 or 12, "pm" if hour >= 12 else "am"
+    else:
+        return
     if minute in (None, "00"):
         yield (f"{hour}{half}",)
         yield (str(hour), half)
