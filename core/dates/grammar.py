@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import calendar
 import re
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime, timedelta
 from fractions import Fraction
 from functools import cache
-from importlib.resources import files
 from typing import Any, NamedTuple
 
 from core.dates.schedule import PARTS, Clock, Span, When, calendar_day, later
+from core.text.normalize import language_data
 
 WEEKDAYS = tuple(map(str.lower, calendar.day_name))
 MONTHS = tuple(map(str.lower, calendar.month_name[1:]))
@@ -39,7 +38,7 @@ class Day(NamedTuple):
 @cache
 def words() -> Mapping[str, Any]:
     """The tables of `data/words.toml`."""
-    return tomllib.loads(files("core.dates").joinpath("data/words.toml").read_text("utf-8"))
+    return language_data("words", "core.dates")
 
 
 @cache

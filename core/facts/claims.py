@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import cache
-from typing import Any, Literal
+from functools import cache, partial
+from typing import Literal
 from zoneinfo import ZoneInfo
 
 from core.dates import periods
@@ -40,6 +40,7 @@ _SENTENCE = re.compile(
     r"(?<=[。！？；])\s*|(?<=[.!?;])(?<!\b\d\.)(?<!\b\d\d\.)(?<!\b(?:Dr|Mr|St)\.)(?<!\b(?:Mrs)\.)(?<!\bProf\.)"
     r"(?<!\be\.g\.)(?<!\bi\.e\.)\s+|\n+"
 )
+_data = partial(language_data, "patterns", "core.facts")
 _QUOTED = re.compile(r"[\"“”„«»‟]|(?:^|\s)['\u2018]\w[^'’]*['’](?:\s|[.,!?]|$)")
 
 
@@ -120,10 +121,6 @@ class _Pattern:
     stance: str = ""
     may_deny: bool = False
     is_kin: bool = False
-
-
-def _data() -> Mapping[str, Any]:
-    return language_data("patterns", "core.facts")
 
 
 @cache
