@@ -25,7 +25,7 @@ from core.search.results import CUT, MATCHES_SHOWN, SESSIONS_MAX, joined, page_o
 from core.store.query import FoundSession, SearchQuery, SearchResults
 from core.store.sessions import Conversations
 from core.text.normalize import language_data
-from core.types import Completion, Message, Payer
+from core.types import Completion, Message, Payer, Window
 
 NO_MODEL = "Set ANTHROPIC_API_KEY, or ANTHROPIC_BASE_URL for a server of your own: this needs a model."
 NO_WISH = "They look for nothing in particular: tell what it was about."
@@ -168,7 +168,7 @@ class ExpandedRecall:
         """Raises ModelError, StoreError."""
         async with self._calls:
             # Not before its turn: at most three conversations are in memory.
-            text = self._transcript(found, await self._messages(found, query))
+            text = await self._transcript(found, query)
             asked = neutralise(" ".join(query.text[:QUESTION_CHARS].split()))
             wish = f"What they look for: {asked}" if asked else NO_WISH
             order = f"Summarise the conversation above, in at most {length_chars:,} characters."
@@ -182,34 +182,29 @@ class ExpandedRecall:
         is_cut = kept != summary or completion.stop_reason == "max_tokens"
         return f"{kept.rpartition(' ')[0] or kept} {CUT}" if is_cut else summary
 
-    async def _messages(self, found: FoundSession, query: SearchQuery) -> list[Message]:
+    async def _transcript(self, found: FoundSession, query: SearchQuery) -> str:
         """What people may see of the session and of its lineage's matches, outside the model's window."""
-        spans = query.hidden
-        ids = dict.fromkeys([found.session.id, *(hit.session_id for hit in found.matches)])
-        rows = [row for id_ in ids for row in await self._conversations.transcript(id_, query.scopes)]
-        return sorted(
-            (
-                row
-                for row in rows
-                if row.kind == "chat"
-                and row.role != "tool"
-                and not any(id_ == row.session_id and first <= row.id <= last for id_, first, last in spans)
-            ),
-            key=lambda row: row.id,
-        )
-
-    def _transcript(self, found: FoundSession, messages: Sequence[Message]) -> str:
         matched = {hit.message_id for hit in found.matches}
         matched |= {item.message_id for item in found.window if item.is_anchor}
-        lines = []
-        for row in messages:
+        ids = dict.fromkeys([found.session.id, *(hit.session_id for hit in found.matches)])
+        rows = [row for id_ in ids for row in await self._conversations.transcript(id_, query.scopes)]
+        lines, places = list[str](), list[int]()
+        for row in sorted(rows, key=lambda row: row.id):
+            if not _is_shown(row, query.hidden):
+                continue
+            if row.id in matched:
+                places.append(len(lines))
             who = " ".join(row.sender.name.split()) if row.sender else "Person"
             at = row.created_at.astimezone(self._zone)
             head = f"({at:%A} {at.day} {at:%B %Y}, {at:%H:%M}) {'Assistant' if row.role == 'assistant' else who}: "
             lines.append(head + row.text)
-        places = [number for number, row in enumerate(messages) if row.id in matched]
         title = f"Title: {' '.join(found.session.title.split())}\n\n" if found.session.title else ""
         return title + part_around(lines, places, TRANSCRIPT_CHARS - len(title))
+
+
+def _is_shown(row: Message, hidden: Window) -> bool:
+    is_hidden = any(id_ == row.session_id and first <= row.id <= last for id_, first, last in hidden)
+    return row.kind == "chat" and row.role != "tool" and not is_hidden
 
 
 def _noted(found: SearchResults, note: str | None) -> SearchResults:
@@ -230,7 +225,7 @@ def _merged(results: Sequence[SearchResults], query: SearchQuery) -> SearchResul
         query=query.text,
         shape=question.shape,
         sessions=tuple(replace(_joined_session(results, root), score=score) for root, score in page),
-        messages=tuple(hits[id_]._replace(rank=score) for id_, score in messages.items())[: max(0, query.messages)],
+        messages=tuple(hits[id_]._replace(score=score) for id_, score in messages.items())[: max(0, query.messages)],
         note=question.note if question.sessions or not roots else None,
     )
 

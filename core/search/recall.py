@@ -11,6 +11,7 @@ import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Protocol
 from zoneinfo import ZoneInfo
 
@@ -73,16 +74,14 @@ class Recall:
         return replace(found, query=query.text, note=results.joined(notes), took_ms=took_ms)
 
     async def _routed(self, query: SearchQuery) -> SearchResults:
-        if query.around is not None:
-            return await self._database.glance(lambda connection: results.scroll(Passages(connection, query), query))
-        if query.text.strip():
-            return await self._discover(query)
-        is_narrowed = query.platforms or query.title or query.after is not None or query.before is not None
-        is_by = query.is_own or query.sender or query.roles != DEFAULT_ROLES
-        if is_by or (query.session is not None and is_narrowed):
-            return await self._database.read(lambda connection: _latest(connection, query))
-        shape = results.browse if query.session is None else results.read
-        return await self._database.glance(lambda connection: shape(Passages(connection, query), query))
+        if query.around is None:
+            if query.text.strip():
+                return await self._discover(query)
+            is_narrowed = query.platforms or query.title or query.after is not None or query.before is not None
+            is_by = query.is_own or query.sender or query.roles != DEFAULT_ROLES
+            if is_by or (query.session is not None and is_narrowed):
+                return await self._database.read(lambda connection: _latest(connection, query))
+        return await self._database.glance(lambda connection: results.leafed(Passages(connection, query), query))
 
     async def _tried(self, query: SearchQuery, found: SearchResults) -> str | None:
         """What was tried in vain, in a sentence; None where there is nothing to say about it."""
@@ -99,30 +98,20 @@ class Recall:
 
     async def _discover(self, query: SearchQuery) -> SearchResults:
         """By the indexes; where they are stale, damaged or far behind, again after they were brought up to date."""
-        if (found := await self._indexed(query, may_wait=True)) is not None:
-            return found
-        for _ in range(REPAIRS):
+        for may_wait in (True, *[False] * REPAIRS):
             with contextlib.suppress(StoreError):
-                await self._repair()
-            if (found := await self._indexed(query, may_wait=False)) is not None:
-                return found
+                if not may_wait:
+                    await self._repair()
+            with contextlib.suppress(StoreError):
+                if found := await self._database.read(partial(_search, query=query, may_wait=may_wait)):
+                    return found
         return SearchResults(query=query.text, shape="discovery", sessions=(), note=results.DAMAGED)
 
-    async def _indexed(self, query: SearchQuery, may_wait: bool) -> SearchResults | None:
-        try:
-            return await self._database.read(lambda connection: _search(connection, query, may_wait))
-        except StoreError:
-            return None
-
     async def _repair(self) -> None:
-        is_stale, is_behind, _ = await self._database.read(
-            lambda connection: _due(connection, text_index.TAIL_MESSAGES)
-        )
-        if not is_stale and not is_behind and await self.verify():
-            await self._database.write(indexing.flag)
-            is_stale = True
-        while is_stale:
-            is_stale = bool(await self._database.write(indexing.rebuild))
+        is_stale, is_behind, _ = await self._database.read(partial(_due, lag=text_index.TAIL_MESSAGES))
+        if is_stale or (not is_behind and await self._database.write(indexing.flag_wrong)):
+            while await self._database.write(indexing.rebuild):
+                pass
         for _ in range(STEPS_BEFORE_SEARCH):
             if not await self._worked(indexing.advance):
                 break
@@ -163,10 +152,7 @@ class Recall:
             return await self._database.write(work)
         except StoreError:
             was_stale = await self._database.read(text_index.is_stale)
-            if not await self._database.write(indexing.wrong):
-                raise
-            await self._database.write(indexing.flag)
-            if was_stale:
+            if not await self._database.write(indexing.flag_wrong) or was_stale:
                 raise
             return 1
 

@@ -104,28 +104,24 @@ def _hit(session_id: int, fields: Sequence[Any], score: float, marker: Highlight
         session_id=session_id,
         role=role,
         snippet=snippet(tools if is_of_tools else text, marker),
-        rank=score,
-        created_at=moment(created_at),
+        score=score,
+        at=moment(created_at),
         external_id=external_id,
         link=link,
     )
 
 
-def scroll(passages: Passages, query: SearchQuery) -> SearchResults:
-    """The window around one message, in whichever session that stands."""
-    anchor = query.around or 0
-    session = passages.session(anchor, is_of_message=True)
-    found = () if session is None else (passages.surroundings(session, anchor, bookend=0),)
-    return SearchResults(query=query.text, shape="scroll", sessions=found)
-
-
-def read(passages: Passages, query: SearchQuery) -> SearchResults:
-    session = passages.session(query.session or 0)
-    found = () if session is None else (passages.reading(session),)
-    return SearchResults(query=query.text, shape="read", sessions=found)
-
-
-def browse(passages: Passages, query: SearchQuery) -> SearchResults:
+def leafed(passages: Passages, query: SearchQuery) -> SearchResults:
+    """Without a search: the window around one message, in whichever session that stands; the first and last messages of
+    a session; the latest sessions."""
+    if query.around is not None:
+        session = passages.session(query.around, is_of_message=True)
+        shown = () if session is None else (passages.surroundings(session, query.around, bookend=0),)
+        return SearchResults(query=query.text, shape="scroll", sessions=shown)
+    if query.session is not None:
+        session = passages.session(query.session)
+        shown = () if session is None else (passages.reading(session),)
+        return SearchResults(query=query.text, shape="read", sessions=shown)
     found, has_more = passages.recent(page_of(query, BROWSE_MAX))
     return SearchResults(
         query=query.text,
@@ -283,7 +279,7 @@ def to_json(findings: SearchResults) -> dict[str, Any]:
         "took_ms": findings.took_ms,
         "sessions": [_session(found) for found in findings.sessions],
     }
-    messages = [_match(hit) for hit in findings.messages]
+    messages = [_message(hit) for hit in findings.messages]
     return _with(shown, messages=messages, has_more=findings.has_more, note=findings.note)
 
 
@@ -318,49 +314,42 @@ def _session(found: FoundSession) -> dict[str, Any]:
         "started_at": session.started_at.isoformat(),
         "platform": session.address.platform,
         "score": round(found.score, 6),
-        "matches": [_match(hit) for hit in found.matches],
-        "bookend_start": list(map(_entry, found.bookend_start)),
-        "window": list(map(_entry, found.window)),
-        "bookend_end": list(map(_entry, found.bookend_end)),
+        "matches": list(map(_message, found.matches)),
+        "bookend_start": list(map(_message, found.bookend_start)),
+        "window": list(map(_message, found.window)),
+        "bookend_end": list(map(_message, found.bookend_end)),
         "messages_before": found.messages_before,
         "messages_after": found.messages_after,
     }
     return _with(fields, external_session=session.external_id, summary=found.summary, preview=found.preview)
 
 
-def _match(hit: Hit) -> dict[str, Any]:
-    fields = {
-        "message_id": hit.message_id,
-        "role": hit.role,
-        "at": hit.created_at.isoformat(),
-        "snippet": hit.snippet,
-        "score": round(hit.rank, 6),
-    }
-    return _with(fields, external_id=hit.external_id, link=hit.link)
+_OPTIONAL = {"external_id": None, "link": None, "origin": "typed"}
+"""Fields of a message that are left out where they have this value."""
 
 
-def _entry(item: ShownMessage) -> dict[str, Any]:
-    fields = {
-        "message_id": item.message_id,
-        "role": item.role,
-        "sender": item.sender,
-        "at": item.at.isoformat(),
-        "text": item.text,
-        "is_anchor": item.is_anchor,
-    }
-    return _with(fields, link=item.link, origin=None if item.origin == "typed" else item.origin)
+def _message(item: Hit | ShownMessage) -> dict[str, Any]:
+    fields = item._asdict() | {"at": item.at.isoformat()}
+    if isinstance(item, Hit):
+        fields["score"] = round(item.score, 6)
+    unshown = {"session_id", "sender_id", *(name for name, usual in _OPTIONAL.items() if fields.get(name) == usual)}
+    return {name: value for name, value in fields.items() if name not in unshown}
 
 
-def _head(name: str, found: FoundSession, zone: tzinfo) -> str:
+def _head(number: str, found: FoundSession, at: datetime) -> str:
     session = found.session
-    when = f"{_at(found).astimezone(zone):%a %-d %b %Y, %H:%M}"
-    return f"**{name}** · {when} · {session.address.platform} · session {session.id}"
+    title = session.title or found.preview or UNTITLED
+    if len(title) > TITLE_CHARS:
+        blank = title.rfind(" ", 0, TITLE_CHARS)
+        title = title[: blank if blank > TITLE_CHARS // 2 else TITLE_CHARS] + CUT
+    platform = session.address.platform
+    return f"**{number}{_plain(title)}** · {at:%a %-d %b %Y, %H:%M} · {platform} · session {session.id}"
 
 
 def _card(number: int, found: FoundSession, zone: tzinfo) -> str:
     title, preview = found.session.title, found.preview or ""
     lines = [
-        _head(f"{number}. {_title(found)}", found, zone),
+        _head(f"{number}. ", found, _at(found).astimezone(zone)),
         *(f"> {_matching(hit)}" for hit in found.matches[:QUOTED]),
     ]
     if not found.matches and title and preview and not preview.startswith(title.rstrip(CUT)):
@@ -370,36 +359,30 @@ def _card(number: int, found: FoundSession, zone: tzinfo) -> str:
 
 def _conversation(found: FoundSession, shape: str, zone: tzinfo) -> str:
     """Who said what; the day stands in the head and where it changes."""
-    lines = [_head(_title(found), found, zone)]
+    best_at = _at(found).astimezone(zone)
+    lines = [_head("", found, best_at)]
     if found.summary:
         lines += ["", found.summary.strip(), ""]
     if found.messages_before:
         lines.append(f"({found.messages_before} earlier)")
-    day = _at(found).astimezone(zone).date()
+    day = best_at.date()
     for index, item in enumerate(found.window):
         if shape == "read" and found.messages_after and index == READ_FIRST:
             lines.append(f"({found.messages_after} more in between)")
         at = item.at.astimezone(zone)
-        lines.append(_said(item, f"{at:%-d %b, %H:%M}" if at.date() != day else f"{at:%H:%M}"))
+        when = f"{at:%-d %b, %H:%M}" if at.date() != day else f"{at:%H:%M}"
         day = at.date()
+        who = _plain(item.sender or ("Mneme" if item.role == "assistant" else item.role))
+        line = f"{when} {who}: {_plain(item.text)}"
+        lines.append(f"- **{line}**{_opened(item.link)}" if item.is_anchor else f"- {line}")
     if shape == "scroll" and found.messages_after:
         lines.append(f"({found.messages_after} more)")
     return "\n".join(lines)
 
 
-def _said(item: ShownMessage, when: str) -> str:
-    who = _plain(item.sender or ("Mneme" if item.role == "assistant" else item.role))
-    line = f"{when} {who}: {_plain(item.text)}"
-    return f"- **{line}**{_opened(item.link)}" if item.is_anchor else f"- {line}"
-
-
-def _title(found: FoundSession) -> str:
-    return _plain(_line(found.session.title or found.preview or UNTITLED, TITLE_CHARS))
-
-
 def _at(found: FoundSession) -> datetime:
     """When the best match was said; the anchor of a scroll; else when the session was last spoken in."""
-    said = [hit.created_at for hit in found.matches] + [item.at for item in found.window if item.is_anchor]
+    said = [hit.at for hit in found.matches] + [item.at for item in found.window if item.is_anchor]
     return said[0] if said else found.session.last_at or found.session.started_at
 
 
@@ -418,13 +401,6 @@ def _plain(text: str) -> str:
     return (" " if line.startswith(" ") else "") + escape(line.lstrip())
 
 
-def _line(text: str, limit_chars: int) -> str:
-    if len(text) <= limit_chars:
-        return text
-    blank = text.rfind(" ", 0, limit_chars)
-    return text[: blank if blank > limit_chars // 2 else limit_chars] + CUT
-
-
 def nothing(words: Sequence[str], *, is_typed: bool, is_limited: bool, is_wider: bool) -> str:
     """What was tried in vain: any of `words`, all of them first (`is_typed`), within filters (`is_limited`) that hide
     something (`is_wider`) or not."""
@@ -437,10 +413,8 @@ def nothing(words: Sequence[str], *, is_typed: bool, is_limited: bool, is_wider:
     return f"{tried}{within}." + (" Without these limits there is something." if is_wider else "")
 
 
-def respelled(words: Mapping[str, str]) -> str | None:
+def respelled(words: Mapping[str, str]) -> str:
     """Which words were never said, and which were taken instead."""
-    if not words:
-        return None
     return " ".join(f"“{_shown(typed)}” was never said; I looked for “{known}” too." for typed, known in words.items())
 
 

@@ -80,14 +80,14 @@ class SearchQuery:
 
 
 class Hit(NamedTuple):
-    """One matching message; higher `rank` is better. In `snippet` the match stands between ``>>>`` and ``<<<``."""
+    """One matching message; a higher `score` is better. In `snippet` the match stands between ``>>>`` and ``<<<``."""
 
-    message_id: int
     session_id: int
+    message_id: int
     role: Role
+    at: datetime
     snippet: str
-    rank: float
-    created_at: datetime
+    score: float
     external_id: str | None = None
     link: str | None = None
 

@@ -52,7 +52,7 @@ async def test_discovery_shows_match_window_and_bookends(stored: StoredHistory, 
     assert (found.session.id, found.session.title, found.session.external_id) == (session, "Travel", "s-7")
     assert [hit.message_id for hit in found.matches] == [ids[15]]
     assert found.matches[0].snippet == "We take the >>>ferry<<< from Porto at noon"
-    assert found.matches[0].rank == found.score > 0
+    assert found.matches[0].score == found.score > 0
     assert [item.message_id for item in found.window] == ids[10:21]
     assert [item.message_id for item in found.window if item.is_anchor] == [ids[15]]
     assert [item.text for item in found.bookend_start] == lines[:3]
@@ -99,7 +99,7 @@ async def test_the_best_sessions_come_first_and_are_limited(stored: StoredHistor
     assert len((await _ask(recall, "ferry", limit=-5)).sessions) == 1
     flat = (await _ask(recall, "ferry", limit=1, messages=12)).messages
     assert len(flat) == 12
-    assert [hit.rank for hit in flat] == sorted((hit.rank for hit in flat), reverse=True)
+    assert [hit.score for hit in flat] == sorted((hit.score for hit in flat), reverse=True)
 
 
 async def test_a_lineage_is_one_result(stored: StoredHistory, recall: Recall) -> None:

@@ -26,8 +26,8 @@ HIT = Hit(
     session_id=7,
     role="user",
     snippet="…take the >>>ferry<<< to *Porto*",
-    rank=1.25,
-    created_at=AT + timedelta(hours=1),
+    score=1.25,
+    at=AT + timedelta(hours=1),
 )
 
 
@@ -176,7 +176,7 @@ def test_a_budget_cuts_long_messages_around_the_match() -> None:
     ],
 )
 def test_times_are_written_as_python_writes_them(moment: datetime) -> None:
-    found = replace(FOUND, session=replace(SESSION, started_at=moment), matches=(HIT._replace(created_at=moment),))
+    found = replace(FOUND, session=replace(SESSION, started_at=moment), matches=(HIT._replace(at=moment),))
     found = replace(found, window=(_item(1, "at nine")._replace(at=moment),))
     told = to_json(replace(FINDINGS, sessions=(found,)))["sessions"][0]
     assert {told["started_at"], told["matches"][0]["at"], told["window"][0]["at"]} == {moment.isoformat()}

@@ -166,13 +166,20 @@ def wrong(connection: Connection) -> list[str]:
     return sentences
 
 
+def flag_wrong(connection: Connection) -> bool:
+    """Flags the indexes for a rebuild where something is wrong with them; whether it is."""
+    if is_wrong := bool(wrong(connection)):
+        flag(connection)
+    return is_wrong
+
+
 @contextmanager
 def indexed_at_once(connection: Connection) -> Iterator[None]:
     """In a write transaction: messages inserted in the block are indexed when it ends, or by a pending rebuild."""
     if meta(connection, STALE) is not None:
         yield
         return
-    last = connection.execute("SELECT COALESCE(MAX(id), 0) FROM messages").fetchone()[0]
+    last = latest(connection)
     # The triggers rest while this flag is set; nobody else sees it.
     set_meta(connection, STALE, "1")
     yield
@@ -201,7 +208,12 @@ async def write_text(database: Database, work: Callable[[Connection], T], epoch:
             raise
     if await database.write(mend):
         return await write_text(database, work, epoch)
-    return await database.write(lambda connection: _anew(connection, work), epoch)
+
+    def over_empty_ones(connection: Connection) -> T:
+        empty_indexes(connection)
+        return work(connection)
+
+    return await database.write(over_empty_ones, epoch)
 
 
 def empty_indexes(connection: Connection) -> None:
@@ -210,11 +222,6 @@ def empty_indexes(connection: Connection) -> None:
     flag(connection)
     for table in TABLES:
         blank(connection, table)
-
-
-def _anew(connection: Connection, work: Callable[[Connection], T]) -> T:
-    empty_indexes(connection)
-    return work(connection)
 
 
 def _is_index_damage(error: StoreError) -> bool:

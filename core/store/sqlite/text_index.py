@@ -18,7 +18,6 @@ from core.store.query import (
     CandidateMessage,
     Clause,
     MessageMatch,
-    Phrase,
     SearchPlan,
     SearchQuery,
 )
@@ -71,9 +70,7 @@ _FREQUENCIES = """
     SELECT chunk_vocabulary.term, chunk_vocabulary.doc
     FROM json_each(:terms) CROSS JOIN chunk_vocabulary ON chunk_vocabulary.term = json_each.value
 """
-_CANDIDATE = f"messages.id, messages.session_id, {_ROOT} AS root"
 _CANDIDATE_TEXT = "messages.text, messages.sender_name, messages.created_at"
-
 
 VERSION_KEY = "index_version"
 UNTIL = "chunked_until"
@@ -219,7 +216,7 @@ class TextIndex:
             ).fetchone()
         parameters["split"] = 0 if split is None else split[0]
         for stretch in ("> :split",) if split is None else ("> :split", "<= :split"):
-            for row in self._connection.execute(
+            yield from self._connection.execute(
                 f"""
                 SELECT chunks.id, {_ROOT} FROM chunks_fts
                 CROSS JOIN chunks ON chunks.id = chunks_fts.rowid
@@ -233,13 +230,12 @@ class TextIndex:
                 ORDER BY chunks_fts.rank
                 """,
                 parameters,
-            ):
-                yield row[0], row[1]
+            )
 
     def _of_chunks(self, ids: Sequence[int]) -> Iterable[Any]:
         return self._connection.execute(
             f"""
-            SELECT {_CANDIDATE}, chunks.place, {_CANDIDATE_TEXT}, ({self._conditions}) AS is_wanted
+            SELECT {_FIELDS}, chunks.place, {_CANDIDATE_TEXT}, ({self._conditions}) AS is_wanted
             FROM json_each(:ids) CROSS JOIN chunks ON chunks.id = json_each.value
             CROSS JOIN messages ON messages.session_id = chunks.session_id
                 AND messages.id BETWEEN chunks.first_id AND chunks.last_id
@@ -254,7 +250,7 @@ class TextIndex:
         """What is in no chunk yet, with the lineage of each."""
         rows = self._connection.execute(
             f"""
-            SELECT {_CANDIDATE},
+            SELECT {_FIELDS},
                 (SELECT COALESCE(MAX(place), -1) + 1 FROM chunks WHERE chunks.session_id = messages.session_id),
                 {_CANDIDATE_TEXT}, ({self._conditions}) AS is_wanted
             FROM messages CROSS JOIN sessions ON sessions.id = messages.session_id {self._places}
@@ -353,7 +349,10 @@ def _filters(query: SearchQuery) -> Filter:
         # A name begins where a word begins: Ana is not Diana. Names without blanks are found inside of others.
         filters.append((_SENDER, {"sender_id": sender, "sender": name if is_unspaced(name) else f" {name}"}))
     if query.is_own:
-        filters.append((_OWN, _asker(query)))
+        private = frozenset(scope for scope in query.scopes if not scope.is_room)
+        accounts = {scope.key.partition(":")[2] for scope in private} | ({query.asker.key} if query.asker else set())
+        listed = list_value(sorted(map(clean, accounts)))
+        filters.append((_OWN, {"private": scope_parameter(private), "accounts": listed}))
     if query.after is not None:
         filters.append(("messages.created_at >= :after", {"after": timestamp(query.after)}))
     if query.before is not None:
@@ -365,12 +364,6 @@ def _filters(query: SearchQuery) -> Filter:
         is_elsewhere = f"(messages.session_id <> :{session} OR messages.id NOT BETWEEN :{first} AND :{last})"
         filters.append((is_elsewhere, dict(zip(names, map(bounded, span), strict=True))))
     return _joined(filters)
-
-
-def _asker(query: SearchQuery) -> dict[str, Any]:
-    private = frozenset(scope for scope in query.scopes if not scope.is_room)
-    accounts = {scope.key.partition(":")[2] for scope in private} | ({query.asker.key} if query.asker else set())
-    return {"private": scope_parameter(private), "accounts": list_value(sorted(clean(key) for key in accounts))}
 
 
 def expression_of(plan: SearchPlan) -> str:
@@ -385,13 +378,12 @@ def expression_of(plan: SearchPlan) -> str:
 
 
 def _all_of(clauses: Iterable[Clause]) -> str:
-    return " AND ".join(_phrase(phrase) for clause in clauses for phrase in clause.phrases)
-
-
-def _phrase(phrase: Phrase) -> str:
     """Quoted, so that nothing typed reaches FTS5 as syntax."""
-    quoted = ['"' + text.replace('"', '""') + '"' + "*" * phrase.is_prefix for text in phrase.texts]
-    return quoted[0] if len(quoted) == 1 else f"({' OR '.join(quoted)})"
+    phrases: list[str] = []
+    for phrase in chain.from_iterable(clause.phrases for clause in clauses):
+        quoted = ['"' + text.replace('"', '""') + '"' + "*" * phrase.is_prefix for text in phrase.texts]
+        phrases.append(quoted[0] if len(quoted) == 1 else f"({' OR '.join(quoted)})")
+    return " AND ".join(phrases)
 
 
 COMMON = 2_000
