@@ -175,11 +175,15 @@ _PLATFORMS = frozenset(
     ("telegram", "discord", "terminal", "cron", "import", "slack", "web", "chatgpt", "claude", "hermes")
 )
 """What ``on:`` takes for a platform without doubt; ``platform:`` takes any name."""
-_NUMBERLESS = {
+_UNKNOWN = {
+    "role": "is no role (there are user, assistant and tool)",
+    "platform": "is no platform (telegram, discord, terminal, …)",
+    "on": "is neither a platform nor a date that I know (platform: takes any name)",
     "in": "is neither the number of a session nor a time",
     "page": "is no page (page:2 is the second)",
     "around": "is not the number of a message",
 }
+_UNDATED = "is no date that I can read (2026-05-01, May, last week)"
 _TIMES = frozenset({"before", "until", "after", "since", "during"})
 _LIKE_ASCII = str.maketrans({"\u201c": '"', "\u201d": '"', "\u201e": '"', "\u2033": '"', "\uff1a": ":"})
 """Each for one character, so that places in the text stay."""
@@ -257,16 +261,6 @@ def said_by(query: SearchQuery, name: str) -> SearchQuery:
     return replace(query, sender=name, is_own=False)
 
 
-def names_of(text: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(name.strip().casefold() for name in text.split(",") if name.strip()))
-
-
-def roles_of(text: str) -> tuple[Role, ...]:
-    """The roles in a list with commas; none where it names anything else."""
-    names = names_of(text)
-    return tuple(cast(Role, name) for name in names) if set(names) <= set(get_args(Role)) else ()
-
-
 def within_time(query: SearchQuery, key: str, value: str, now: datetime, zone: ZoneInfo) -> SearchQuery | None:
     """The query narrowed by a time, besides what it asks already; None where `value` names none. ``before`` ends where
     it begins, ``until`` where it ends."""
@@ -296,10 +290,9 @@ def _taken(
         for words, end in reversed(list(_words_behind(found, value))):
             if (narrowed := within_time(query, key, words, now, zone)) is not None:
                 return narrowed, end
-    result = _named(query, key, value)
-    if isinstance(result, str):
-        return f"“{_shown(value)}” {result}; “{typed}” was taken as words."
-    return result, found.end()
+    if (named := _named(query, key, value)) is None:
+        return f"“{_shown(value)}” {_UNKNOWN.get(key, _UNDATED)}; “{typed}” was taken as words."
+    return named, found.end()
 
 
 def _words_behind(found: re.Match[str], value: str) -> Iterator[tuple[str, int]]:
@@ -314,35 +307,27 @@ def _words_behind(found: re.Match[str], value: str) -> Iterator[tuple[str, int]]
         yield value, end
 
 
-def _named(query: SearchQuery, key: str, value: str) -> SearchQuery | str:
-    """The query narrowed by what is no time; what is wrong with the value."""
-    number, names = _number(value), names_of(value)
-    result: SearchQuery | str
+def _named(query: SearchQuery, key: str, value: str) -> SearchQuery | None:
+    """The query narrowed by what is no time; None where the value names nothing."""
+    number = _number(value)
+    names = tuple(dict.fromkeys(name.strip().casefold() for name in value.split(",") if name.strip()))
     match key:
         case "title":
-            result = replace(query, title=value)
+            return replace(query, title=value)
         case "from":
-            result = said_by(query, value)
-        case "role":
-            roles = roles_of(value)
-            result = replace(query, roles=roles) if roles else "is no role (there are user, assistant and tool)"
-        case "in" | "page" | "around" if not number:
-            result = _NUMBERLESS[key]
-        case "in":
-            result = replace(query, session=number)
-        case "page":
-            result = replace(query, page=number or 1)
-        case "around":
-            result = replace(query, around=number)
-        case "on" if not _PLATFORMS.issuperset(names or [""]):
-            result = "is neither a platform nor a date that I know (platform: takes any name)"
+            return said_by(query, value)
+        case "role" if names and set(names) <= set(get_args(Role)):
+            return replace(query, roles=cast(tuple[Role, ...], names))
         case "on" | "platform" if names and all(map(_NAME.fullmatch, names)):
-            result = replace(query, platforms=tuple(dict.fromkeys([*query.platforms, *names])))
-        case "platform":
-            result = "is no platform (telegram, discord, terminal, …)"
-        case _:
-            result = "is no date that I can read (2026-05-01, May, last week)"
-    return result
+            if key == "platform" or _PLATFORMS.issuperset(names):
+                return replace(query, platforms=tuple(dict.fromkeys([*query.platforms, *names])))
+        case "in" if number:
+            return replace(query, session=number)
+        case "page" if number:
+            return replace(query, page=number)
+        case "around" if number:
+            return replace(query, around=number)
+    return None
 
 
 def _value(found: re.Match[str]) -> str:
