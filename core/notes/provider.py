@@ -78,8 +78,10 @@ class NotesProvider(MemoryProvider):
         lines, gone, prompt = [], set(), context.session.system_prompt
         for change in await self._notebook.news(context.scopes, context.session):
             gone.add(change.before)
-            # What was noted before the prompt was written stands in it, unless it went meanwhile and came back.
-            if change.after is None or change.after in gone or not _stands(change.after, prompt):
+            # What was noted before the prompt was written stands in it, unless it went meanwhile and came back: whole,
+            # not only as the beginning of another entry.
+            entry = rf"^{re.escape(_line(change.after or ''))}$(?!\n  )"
+            if change.after is None or change.after in gone or not re.search(entry, prompt, re.MULTILINE):
                 lines.append(f"n{change.id} {_news(change)}")
         return lines
 
@@ -134,11 +136,6 @@ class NotesProvider(MemoryProvider):
 def _line(entry: str) -> str:
     # Later lines are indented, so that none passes for a heading of ours.
     return "- " + cleaned(entry).replace("\n", "\n  ")
-
-
-def _stands(entry: str, prompt: str) -> bool:
-    """Whether it stands in the prompt whole, not only as the beginning of another entry."""
-    return re.search(rf"^{re.escape(_line(entry))}$(?!\n  )", prompt, re.MULTILINE) is not None
 
 
 def _news(change: NoteChange) -> str:

@@ -154,8 +154,12 @@ def _kind(path: Path, title: str, *, is_alone: bool = False) -> str | None:
     if b"\0" in head:
         return None
     with path.open("rb") as stream:
-        if _has_lines(stream):
-            return "lines"
+        for _ in range(_LINES):
+            line = stream.readline(_LINE_BYTES)
+            with contextlib.suppress(ValueError, RecursionError):
+                values = json.loads(line.removeprefix(BYTE_ORDER_MARK).decode())
+                if isinstance(values, dict) and not values.keys().isdisjoint(("session", "role")):
+                    return "lines"
         start = head.removeprefix(BYTE_ORDER_MARK).lstrip()[:1]
         if start in (b"{", b"["):
             stream.seek(0)
@@ -167,16 +171,6 @@ def _kind(path: Path, title: str, *, is_alone: bool = False) -> str | None:
             f"{title} is a web page. Export again and choose JSON (Telegram Desktop: “Machine-readable JSON”)."
         )
     raise HistoryError(f"{title} is a text, but no history: none of its first lines is a JSON line. {_TAKEN}")
-
-
-def _has_lines(stream: BinaryIO) -> bool:
-    for _ in range(_LINES):
-        line = stream.readline(_LINE_BYTES)
-        with contextlib.suppress(ValueError, RecursionError):
-            values = json.loads(line.removeprefix(BYTE_ORDER_MARK).decode())
-            if isinstance(values, dict) and not values.keys().isdisjoint(("session", "role")):
-                return True
-    return False
 
 
 def _document_kind(stream: BinaryIO, title: str) -> str | None:
