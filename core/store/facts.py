@@ -131,7 +131,7 @@ SELECT *, json_extract(before, '$.content') AS content FROM fact_changes
 WHERE {visible("scope_id")} AND fact_id = :id ORDER BY id
 """
 
-_INSERT = rows.insertion("facts", "scope_id", *_KEPT, "folded", "created_at", "account", "speaker") + " RETURNING id"
+_INSERT = rows.insertion("facts", "scope_id", *_KEPT, "folded", "created_at", "account", "speaker")
 _UPDATE = f"UPDATE facts SET {', '.join(f'{name} = :{name}' for name in (*_KEPT, 'folded'))} WHERE id = :id"
 _LOG = rows.insertion(
     "fact_changes", "scope_id", "fact_id", "action", "before", "after", "reason", "at", "account", "message_id"
@@ -153,12 +153,11 @@ UNION ALL
 LIMIT 1
 """
 """The open fact in which the same was said, or the same birthday with its year."""
-_OTHER_VALUES = f"""
-{_SAME_PERSON} AND attribute = :attribute AND value <> :value AND (closed_at IS NULL OR valid_to IS NOT NULL)
-"""
+_OF_ATTRIBUTE = f"{_SAME_PERSON} AND attribute = :attribute AND value"
+_OTHER_VALUES = f"{_OF_ATTRIBUTE} <> :value AND (closed_at IS NULL OR valid_to IS NOT NULL)"
 """Other values of the attribute, open or over."""
 _OTHER_WORDS = f"""
-{_SAME_PERSON} AND closed_at IS NULL AND attribute = :attribute AND value = :value AND value <> ''
+{_OF_ATTRIBUTE} = :value AND value <> '' AND closed_at IS NULL
     AND (valid_from IS NULL OR :valid_from IS NULL OR valid_from = :valid_from)
 """
 """The open facts in which the same was said in other words."""

@@ -99,8 +99,7 @@ def typed_code(code: str) -> str:
 
 
 def add_person(connection: Connection, is_owner: bool = False) -> int:
-    statement = "INSERT INTO people (is_owner) VALUES (:is_owner) RETURNING id"
-    return rows.insert(connection, statement, {"is_owner": is_owner})
+    return rows.insert(connection, rows.insertion("people", "is_owner"), {"is_owner": is_owner})
 
 
 def add_account(connection: Connection, account: Account, name: str | None) -> int:

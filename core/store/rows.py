@@ -160,21 +160,20 @@ def find_address(connection: Connection, address: Address) -> int | None:
 
 
 def ensure_address(connection: Connection, address: Address) -> int:
-    statement = (
-        "INSERT INTO addresses (platform, chat_id, thread_id) VALUES (:platform, :chat_id, :thread_id) RETURNING id"
-    )
-    return find_address(connection, address) or insert(connection, statement, place(address))
+    values = place(address)
+    return find_address(connection, address) or insert(connection, insertion("addresses", *values), values)
 
 
 def ensure_scope(connection: Connection, scope: Scope) -> int:
     key = {"key": scope}
     row = connection.execute("SELECT id FROM scopes WHERE key = :key", key).fetchone()
-    return int(row["id"]) if row else insert(connection, "INSERT INTO scopes (key) VALUES (:key) RETURNING id", key)
+    return int(row["id"]) if row else insert(connection, insertion("scopes", "key"), key)
 
 
 def insert(connection: Connection, statement: str, values: Mapping[str, object]) -> int:
+    """The id of a new row."""
     # A statement with RETURNING has to be read to its end before the next one.
-    (row,) = connection.execute(statement, values).fetchall()
+    (row,) = connection.execute(f"{statement} RETURNING id", values).fetchall()
     return int(row["id"])
 
 
@@ -211,12 +210,9 @@ _READERS: Mapping[str, Callable[[Any], object]] = {
 
 def fields_in(row: Row, record: type[Any]) -> dict[str, Any]:
     """The fields of a dataclass that are columns of the same name, each read as its type says."""
-    types, names = record.__dataclass_fields__, row.keys()
-    return {
-        name: _READERS[types[name].type](row[name]) if types[name].type in _READERS else row[name]
-        for name in names
-        if name in types
-    }
+    types = record.__dataclass_fields__
+    found = {name: value for name, value in zip(row.keys(), row, strict=True) if name in types}
+    return {name: read(one) if (read := _READERS.get(types[name].type)) else one for name, one in found.items()}
 
 
 def account_in(row: Row) -> Account:

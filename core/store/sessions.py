@@ -62,7 +62,6 @@ INSERT INTO sessions (address_id, scope_id, external_id, parent_id, root_id, ope
 VALUES (:address, :scope, :external_id, :parent_id, (SELECT COALESCE(root_id, id) FROM sessions WHERE id = :parent_id),
     :opens_at, (SELECT COALESCE(MAX(id), 0) + 1 FROM messages), :title, :model, :system_prompt, :started_at, :last_at,
     :ended_at, :end_reason)
-RETURNING id
 """
 END = "UPDATE sessions SET ended_at = :at, end_reason = :reason WHERE id = :id AND ended_at IS NULL"
 REOPEN = "UPDATE sessions SET ended_at = NULL, end_reason = NULL WHERE id = :id"

@@ -274,7 +274,7 @@ SELECT (SELECT COUNT(*) FROM facts WHERE id NOT IN (SELECT id FROM facts_fts_con
 """
 _NAME = """
 INSERT INTO entities (scope_id, name, shown) VALUES (:scope, :name, :shown)
-ON CONFLICT (scope_id, name) DO UPDATE SET shown = shown RETURNING id
+ON CONFLICT (scope_id, name) DO UPDATE SET shown = shown
 """
 _TIE = """
 INSERT INTO fact_entities (entity_id, fact_id) VALUES (:entity, :fact) ON CONFLICT (entity_id, fact_id) DO NOTHING
