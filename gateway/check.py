@@ -134,7 +134,7 @@ async def _store(services: Services) -> AsyncIterator[CheckResult]:
         "It agrees with the messages and facts.",
     )
     if letters := await services.inbox.dead_letters():
-        listed = [f"{texts.moment(one.failed_at, services.zone)} {one.platform}: {one.error}" for one in letters]
+        listed = [f"{texts.moment(at, services.zone)} {platform}: {error}" for at, platform, error in letters]
         yield _result("set aside", ["; ".join(listed)], texts.DEAD_LETTERS, "")
 
 

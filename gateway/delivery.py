@@ -142,13 +142,13 @@ class Delivery:
             if is_memory and self.on_memory_given_up is not None:
                 await self._write(partial(self.on_memory_given_up, outbox_item.key))
             self._has_unseen = True
-            await self._write(partial(self.outbox.mark_dead, outbox_item.key, str(error)))
+            await self._write(partial(self.outbox.fail, outbox_item.key, str(error)))
             return
         asked_s = error.retry_after_s if isinstance(error, DeliveryError) else None
         wait = timedelta(seconds=max(asked_s or 0.0, 2.0**outbox_item.attempts))
         next_at = self._clock.now() + min(wait, _LONGEST_WAIT)
         self._log.info("not delivered yet", key=outbox_item.key, error=str(error), next_at=next_at.isoformat())
-        await self._write(partial(self.outbox.postpone, outbox_item.key, next_at, str(error)))
+        await self._write(partial(self.outbox.fail, outbox_item.key, str(error), next_at))
         self.wake()
 
     async def unseen(self, inbound: Inbound) -> list[OutboxItem]:

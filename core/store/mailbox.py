@@ -41,7 +41,7 @@ FROM inbox JOIN addresses ON addresses.id = inbox.address_id WHERE inbox.id = :i
 """
 """Its number is negative, that of an update of a platform is not."""
 DEAD_LETTERS = (
-    "SELECT platform, error, failed_at FROM raw_updates WHERE failed_at NOT NULL ORDER BY failed_at, update_id"
+    "SELECT failed_at, platform, error FROM raw_updates WHERE failed_at NOT NULL ORDER BY failed_at, update_id"
 )
 DELETE_FAILED = "DELETE FROM raw_updates WHERE failed_at < :before"
 ACCEPT = """
@@ -82,15 +82,6 @@ class InboxEntry:
     id: int
     inbound: Inbound
     received_at: datetime
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeadLetter:
-    """What was set aside, without its words."""
-
-    platform: str
-    error: str
-    failed_at: datetime
 
 
 class Inbox:
@@ -134,12 +125,10 @@ class Inbox:
         if await self._database.write(work) and self.on_set_aside is not None:
             await self.on_set_aside(platform)
 
-    async def dead_letters(self) -> list[DeadLetter]:
-        """What was set aside in the last 30 days, oldest first."""
-        return [
-            DeadLetter(platform=row["platform"], error=row["error"] or "", failed_at=rows.moment(row["failed_at"]))
-            for row in await self._database.fetch_all(DEAD_LETTERS)
-        ]
+    async def dead_letters(self) -> list[tuple[datetime, str, str]]:
+        """When, from which platform and why something was set aside in the last 30 days, oldest first."""
+        found = await self._database.fetch_all(DEAD_LETTERS)
+        return [(rows.moment(failed_at), platform, error or "") for failed_at, platform, error in found]
 
     async def drop_dead_letters(self) -> int:
         """Deletes them and says how many there were."""
@@ -306,10 +295,11 @@ WHERE key = :key AND done_at IS NULL
 UNSEEN = """
 SELECT * FROM outbox WHERE dead_at IS NOT NULL AND payload IS NOT NULL AND reply_to LIKE '@%' ORDER BY id
 """
-POSTPONE = f"""
-UPDATE outbox SET attempts = attempts + 1, next_at = :next_at, error = :error WHERE key = :key AND {OPEN}
+FAIL = f"""
+UPDATE outbox SET attempts = attempts + 1, next_at = :next_at, dead_at = CASE WHEN :next_at IS NULL THEN :now END,
+    error = :error
+WHERE key = :key AND {OPEN}
 """
-DEAD = f"UPDATE outbox SET dead_at = :now, next_at = NULL, error = :error WHERE key = :key AND {OPEN}"
 CLAIM = f"UPDATE outbox SET next_at = NULL WHERE key = :key AND {OPEN}"
 EXPIRE = f"""
 UPDATE outbox SET dead_at = :now, error = :error
@@ -370,13 +360,9 @@ class Outbox:
 
         await self._database.write(work)
 
-    async def postpone(self, key: str, next_at: datetime, error: str) -> None:
-        """Counts a failed attempt."""
-        await self._change(POSTPONE, key, next_at=next_at, error=error)
-
-    async def mark_dead(self, key: str, error: str) -> None:
-        """Failed for good: kept for the owner to see."""
-        await self._change(DEAD, key, now=self._clock.now(), error=error)
+    async def fail(self, key: str, error: str, next_at: datetime | None = None) -> None:
+        """Counts a failed attempt. next_at None: it failed for good, and is kept for the owner to see."""
+        await self._change(FAIL, key, error=error, next_at=next_at, now=self._clock.now())
 
     async def unseen(self) -> list[OutboxItem]:
         """Answers to interactions that no way led to, oldest first."""

@@ -267,15 +267,10 @@ def message_of(row: Iterable[Any]) -> Message:
         origin=origin,
         blocks=load_blocks(blocks),
         sent=load_blocks(sent[0]) if sent else None,
-        sender=None if sender_id is None else _sender(sender_id, sender_name, is_nobody),
+        sender=None if sender_id is None else Sender(id=sender_id, name=sender_name, is_nobody=bool(is_nobody)),
         created_at=moment(created_at),
         usage=None if usage is None else Usage(**from_json(usage)),
     )
-
-
-@lru_cache(maxsize=1024)
-def _sender(id_: str, name: str, is_nobody: int) -> Sender:
-    return Sender(id=id_, name=name, is_nobody=bool(is_nobody))
 
 
 def turns(said: Sequence[Message]) -> Sequence[Sequence[Message]]:

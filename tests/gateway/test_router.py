@@ -435,8 +435,8 @@ async def test_what_cannot_be_taken_up_is_set_aside_and_kills_no_start(home: Pat
         assert [reply.text for _, reply in platform.replies] == ["ok"]
         assert await inbox.waiting() == []
         torn, nowhere = await inbox.dead_letters()
-        assert (torn.platform, torn.error) == ("telegram", "it cannot be read: JSONDecodeError")
-        assert nowhere.error == "ValueError: invalid literal for int() with base 10: ''"
+        assert torn[1:] == ("telegram", "it cannot be read: JSONDecodeError")
+        assert nowhere[2] == "ValueError: invalid literal for int() with base 10: ''"
         [(place, told)] = await notices(harness)
         assert place == "telegram:42"
         assert "set it aside" in told, "the owner is told once"
@@ -457,7 +457,7 @@ async def test_what_can_be_neither_answered_nor_apologised_for_is_set_aside(home
         notify, agent.notify = agent.notify, gone  # type: ignore[method-assign]
         assert (await harness.say("hello")).answer is None
         agent.notify = notify  # type: ignore[method-assign]
-        assert [one.error for one in await harness.services.inbox.dead_letters()] == ["RuntimeError: another defect"]
+        assert [error for *_, error in await harness.services.inbox.dead_letters()] == ["RuntimeError: another defect"]
         assert await harness.services.inbox.waiting() == []
         assert (await harness.say("hello again")).text == "ok"
 

@@ -198,7 +198,7 @@ async def test_one_parcel_an_address_leaves_at_a_time_in_order(outbox: Outbox) -
     assert await due(outbox) == ["a2", "b1"]
     await outbox.claim("b1")
     assert await due(outbox) == ["a2"]
-    await outbox.mark_dead("b1", "gone")
+    await outbox.fail("b1", "gone")
     assert await due(outbox) == ["a2", "b2"]
 
 
@@ -241,19 +241,19 @@ async def test_an_answer_is_behind_older_ones_of_its_address_that_have_yet_to_le
     ]
     await outbox.claim("a1")
     assert await outbox.is_behind("a2")
-    await outbox.postpone("a1", LATER, "429")
+    await outbox.fail("a1", "429", LATER)
     assert await outbox.is_behind("a2")
     await outbox.done("a1")
     assert not await outbox.is_behind("a2")
     await outbox.put(answered("working", next_at=None))
     assert await outbox.is_behind("a2")
-    await outbox.mark_dead("working", "gone")
+    await outbox.fail("working", "gone")
     assert not await outbox.is_behind("a2")
 
 
 async def test_a_failed_delivery_waits_and_counts(outbox: Outbox) -> None:
     await filled(outbox, "a1", "a2")
-    await outbox.postpone("a1", LATER, "429")
+    await outbox.fail("a1", "429", LATER)
     assert await outbox.due(NOON) == []
     assert await outbox.next_at() == LATER
     (found,) = await outbox.due(LATER)
@@ -267,7 +267,7 @@ async def test_nothing_leaves_twice(outbox: Outbox, database: Database) -> None:
     assert again.is_over
     assert again.answer is None
     await outbox.put(answered("a"))
-    await outbox.postpone("a", NOON, "late")
+    await outbox.fail("a", "late", NOON)
     await outbox.recover(NOON)
     assert await outbox.due(NOON) == []
     payloads = await database.read(lambda connection: connection.execute("SELECT payload FROM outbox").fetchall())
@@ -276,7 +276,7 @@ async def test_nothing_leaves_twice(outbox: Outbox, database: Database) -> None:
 
 async def test_what_cannot_be_delivered_is_kept_for_the_owner(outbox: Outbox) -> None:
     await filled(outbox, "a")
-    await outbox.mark_dead("a", "the bot was blocked")
+    await outbox.fail("a", "the bot was blocked")
     assert await outbox.due(NOON) == []
     dead = await hold(outbox, outbox_item("a"))
     assert dead.is_over
@@ -286,7 +286,7 @@ async def test_what_cannot_be_delivered_is_kept_for_the_owner(outbox: Outbox) ->
 async def test_a_dead_process_gives_its_parcels_back(outbox: Outbox) -> None:
     await filled(outbox, "claimed", "postponed")
     await outbox.claim("claimed")
-    await outbox.postpone("postponed", LATER, "429")
+    await outbox.fail("postponed", "429", LATER)
     await hold(outbox, replace(outbox_item("turn", OTHER), kind="reminder"))
     assert await outbox.due(LATER) == []
     await outbox.recover(NOON)
@@ -328,7 +328,7 @@ async def test_an_answer_that_nothing_works_on_any_more_is_buried(
 async def test_delivered_keys_are_let_go_after_a_month(outbox: Outbox, clock: SteadyClock) -> None:
     await filled(outbox, "a", "b")
     await outbox.done("a")
-    await outbox.mark_dead("b", "gone")
+    await outbox.fail("b", "gone")
     clock.advance(days=29)
     await outbox.recover(clock.now())
     assert (await hold(outbox, outbox_item("a"))).is_over
@@ -341,7 +341,7 @@ async def test_delivered_keys_are_let_go_after_a_month(outbox: Outbox, clock: St
 async def test_an_empty_outbox(outbox: Outbox) -> None:
     assert await outbox.counts() == OutboxCounts(held=0, due=0, dead=0)
     assert await outbox.next_at() is None
-    for change in (outbox.done("x"), outbox.claim("x"), outbox.mark_dead("x", ""), outbox.set_posted("x", ["1"])):
+    for change in (outbox.done("x"), outbox.claim("x"), outbox.fail("x", ""), outbox.set_posted("x", ["1"])):
         await change
     assert await outbox.due(NOON) == []
 

@@ -83,6 +83,7 @@ _TABLES, _FACTS, *_TEMPLATES = (
     Path(__file__).with_name(f"{name}.sql").read_text(encoding="utf-8")
     for name in ("tables", "facts", "indexes", "triggers")
 )
+_FACTS_VERSION = f"INSERT INTO state_meta (key, value) VALUES ('facts_version', '{VERSION}');"
 INDEXES, TRIGGERS = (Template(one).substitute(shown=SHOWN, scope=SCOPE, version=VERSION) for one in _TEMPLATES)
 
 
@@ -100,10 +101,6 @@ FACTS_RANK = "INSERT INTO facts_fts (facts_fts, rank) VALUES ('rank', 'bm25(1.0,
 FACTS_CONTENT = "CREATE TABLE IF NOT EXISTS main.facts_fts_content (id INTEGER PRIMARY KEY, c0, c1)"
 """As FTS5 makes it for an index that holds its own text."""
 
-_FACTS_INDEX = f"""
-{FACTS_RANK}
-INSERT INTO state_meta (key, value) VALUES ('facts_version', '{VERSION}');
-"""
 _ORIGINS = """
 ALTER TABLE messages ADD COLUMN origin TEXT NOT NULL DEFAULT 'typed';
 UPDATE messages SET origin = 'forwarded' WHERE is_forward;
@@ -149,7 +146,7 @@ WHERE failed_at IS NULL;
 """An update is confirmed once it is in the inbox; what was confirmed before and not handled is listed as set aside."""
 
 MIGRATIONS: tuple[str, ...] = (
-    _TABLES + INDEXES + _FACTS + _FACTS_INDEX,
+    f"{_TABLES}{INDEXES}{_FACTS}{FACTS_RANK}\n{_FACTS_VERSION}",
     _ORIGINS,
     _FREE_PAGES,
     # Outbox and inbox know by their keys what a job has handed over; its past runs were shown nowhere.
