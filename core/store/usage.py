@@ -210,8 +210,14 @@ class UsageLog:
 
 def log_call(connection: Connection, call: ModelCall) -> None:
     """Stores a call, with why its prefix was not in the cache; one of no known scope is left out."""
-    scope_id, session_id = _payer(connection, call.payer)
-    if scope_id is None:
+    scope, session_id = call.payer.scope, call.payer.session_id
+    row = connection.execute("SELECT scope_id FROM sessions WHERE id = :id", {"id": session_id}).fetchone()
+    if row is not None:
+        scope_id = row["scope_id"]
+    elif scope is not None:
+        # What is incognito is not named.
+        scope_id, session_id = rows.ensure_scope(connection, scope), None
+    else:
         return
     is_chat = call.kind == "chat" and session_id is not None
     miss, missed = _miss(connection, call, {"session": session_id}) if is_chat else (None, 0)
@@ -249,12 +255,3 @@ def disturb(connection: Connection, session_id: int, cause: MissCause) -> None:
         "INSERT INTO disturbances (session_id, cause) VALUES (:session, :cause) ON CONFLICT (session_id) DO NOTHING",
         {"session": session_id, "cause": cause},
     )
-
-
-def _payer(connection: Connection, payer: Payer) -> tuple[int | None, int | None]:
-    """Ids of scope and session; an incognito session is not named."""
-    if payer.session_id is not None:
-        row = connection.execute("SELECT scope_id FROM sessions WHERE id = :id", {"id": payer.session_id}).fetchone()
-        if row is not None:
-            return int(row["scope_id"]), payer.session_id
-    return None if payer.scope is None else rows.ensure_scope(connection, payer.scope), None
