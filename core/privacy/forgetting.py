@@ -26,11 +26,10 @@ from core.notes.notebook import FILES, Notebook
 from core.ports import Clock
 from core.search.query import inflected, read_filters
 from core.store import erasure
-from core.store.engine import Connection, Row
 from core.store.erasure import ErasureItem, ErasureList, ErasureRequest, Erasures
 from core.store.notes import Operation
 from core.store.query import DEFAULT_ROLES, SearchPlan, SearchQuery
-from core.store.rows import clean, load_inbound, moment
+from core.store.rows import Connection, Row, clean, load_inbound, moment
 from core.store.sqlite.database import Database
 from core.store.sqlite.indexing import compact, compact_step
 from core.store.sqlite.schema import list_value

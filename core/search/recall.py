@@ -24,8 +24,8 @@ from core.search import results
 from core.search.query import any_of, asked_for, is_question, parse, read_filters, said_by, unlimited, within_time
 from core.search.ranking import any_words
 from core.search.results import MATCHES_SHOWN, MESSAGES_MAX, page_of, within
-from core.store.engine import Connection
 from core.store.query import DEFAULT_ROLES, FoundSession, MessageMatch, SearchQuery, SearchResults
+from core.store.rows import Connection
 from core.store.sqlite import indexing, text_index
 from core.store.sqlite.database import ROOM_WAIT_S, Database
 from core.store.sqlite.passages import Passages

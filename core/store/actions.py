@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from core.ports import Clock
 from core.store import rows
-from core.store.engine import Connection, Row
+from core.store.rows import Connection, Row
 from core.store.sqlite.schema import in_list, list_value
 from core.types import Account, Address, Command, ErasureEpoch, Scope
 

@@ -18,9 +18,9 @@ from typing import Any
 
 from core.errors import HistoryError, StoreError
 from core.store import rows, sessions
-from core.store.engine import Connection, Row
 from core.store.erasure import LANES, SENDER
 from core.store.facts import NAMES
+from core.store.rows import Connection, Row
 from core.store.sqlite import indexing
 from core.store.sqlite.database import ROOM_WAIT_S, Database
 from core.store.sqlite.indexing import indexed_at_once, write_text

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from core.errors import StaleReadError, StoreError
-from core.store.engine import Connection
 from core.store.people import is_owners, scopes_in
-from core.store.rows import meta, scope_parameter, set_meta
+from core.store.rows import Connection, meta, scope_parameter, set_meta
 from core.store.sqlite.schema import in_list, list_value, overlaps
 from core.types import Account, ErasureEpoch, Scope
 

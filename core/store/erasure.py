@@ -15,9 +15,8 @@ from typing import Any, Literal
 
 from core.ports import Clock
 from core.store import epoch, rows
-from core.store.engine import Connection, Row
 from core.store.mailbox import close_entries
-from core.store.rows import scope_parameter, visible
+from core.store.rows import Connection, Row, scope_parameter, visible
 from core.store.sessions import erase_message
 from core.store.sqlite.database import Database
 from core.store.sqlite.indexing import want_checkpoint, want_compaction, write_text

@@ -16,10 +16,9 @@ from typing import Any, Literal
 from core.errors import Refused
 from core.ports import Clock
 from core.store import rows
-from core.store.engine import Connection, Row
 from core.store.epoch import taken
 from core.store.notes import Author
-from core.store.rows import MESSAGE_COLUMNS, SESSIONS, message_of, scope_parameter, session_of, visible
+from core.store.rows import MESSAGE_COLUMNS, SESSIONS, Connection, Row, message_of, scope_parameter, session_of, visible
 from core.store.sqlite.database import Database
 from core.store.sqlite.indexing import index_fact, keep_names, write_text
 from core.store.sqlite.schema import in_list, list_value

@@ -8,7 +8,7 @@ from datetime import datetime
 from core.dates.schedule import Schedule
 from core.errors import Refused
 from core.store import rows
-from core.store.engine import Connection, Row, Values
+from core.store.rows import Connection, Row, Values
 from core.store.sqlite.database import Database
 from core.types import Account, Address, ErasureEpoch, Scope
 

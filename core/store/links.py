@@ -13,8 +13,8 @@ from datetime import datetime, timedelta
 
 from core.errors import Refused
 from core.store import epoch, people, rows
-from core.store.engine import Connection, Values
 from core.store.people import new_code, typed_code
+from core.store.rows import Connection, Values
 from core.store.sqlite.database import Database
 from core.types import Account, Address, Scope
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 from core.ports import Clock
 from core.store import rows
 from core.store.actions import CLAIM_QUESTIONS
-from core.store.engine import Connection, Row
+from core.store.rows import Connection, Row
 from core.store.sqlite.schema import in_list, list_value
 from core.types import Address, Answer, ErasureEpoch, Inbound
 

@@ -8,9 +8,8 @@ from datetime import datetime
 from typing import Any, Literal
 
 from core.store import rows
-from core.store.engine import Connection, Row
 from core.store.epoch import check
-from core.store.rows import scope_parameter, visible
+from core.store.rows import Connection, Row, scope_parameter, visible
 from core.store.sqlite.database import Database
 from core.store.sqlite.passages import PLATFORM_ID, link
 from core.types import Account, Address, ErasureEpoch, Origin, Scope

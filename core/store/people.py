@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from core.store import rows
-from core.store.engine import Connection, Row
+from core.store.rows import Connection, Row
 from core.store.sqlite.schema import in_list, list_value
 from core.types import Account, Address, Scope
 

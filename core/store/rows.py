@@ -1,23 +1,61 @@
-"""What all tables share: text, times and JSON columns, ids of addresses and scopes, sessions and messages as values,
-and the one condition of who may see a row. Functions that take a connection run inside the caller's transaction.
+"""What all tables share: the roles of connection and row, text, times and JSON columns, ids of addresses and scopes,
+sessions and messages as values, and the one condition of who may see a row. Functions that take a connection run inside
+the caller's transaction. `core/store/sqlite/` fills the roles; nothing above it imports an SQLite module.
 """
 
 from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import cache, lru_cache
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from pydantic import TypeAdapter
 from pydantic_core import from_json
 
-from core.store.engine import Connection, Row
 from core.store.sqlite.schema import in_list, list_value
 from core.types import Account, Address, Answer, Inbound, Json, Message, Scope, Sender, Session, Usage
+
+T = TypeVar("T")
+
+Values = Mapping[str, object]
+
+
+class Row(Protocol):
+    """One row of a result: `row["name"]`, `row[0]`, `row[:3]`."""
+
+    def __getitem__(self, key: Any, /) -> Any: ...
+    def keys(self) -> list[str]: ...
+    def __iter__(self) -> Iterator[Any]: ...
+    def __len__(self) -> int: ...
+
+
+class Cursor(Protocol):
+    """The result of a statement."""
+
+    @property
+    def rowcount(self) -> int: ...
+
+    @property
+    def lastrowid(self) -> int | None: ...
+
+    def fetchone(self) -> Any: ...
+    def fetchall(self) -> list[Any]: ...
+    def __iter__(self) -> Iterator[Any]: ...
+
+
+class Connection(Protocol):
+    """Inside one transaction, which a function that is given one neither begins nor ends: rows by name and by place,
+    statements with named parameters."""
+
+    def execute(self, statement: str, values: Any = ..., /) -> Cursor: ...
+    def executemany(self, statement: str, values: Iterable[Any], /) -> Cursor:
+        """For each of the values, whose texts must be valid Unicode."""
+        ...
+
 
 SHOWN_SESSION = """
     sessions.id, addresses.platform, addresses.chat_id, addresses.thread_id, addresses.link_base, scopes.key,

@@ -21,9 +21,8 @@ from core.errors import StoreError
 from core.ports import Clock
 from core.store import rows
 from core.store.actions import ButtonAction, insert_actions
-from core.store.engine import Connection, Row
 from core.store.mailbox import OutboxItem, close_entries, fill_outbox_item
-from core.store.rows import MESSAGE_COLUMNS, message_of, place, scope_parameter, timestamp, visible
+from core.store.rows import MESSAGE_COLUMNS, Connection, Row, message_of, place, scope_parameter, timestamp, visible
 from core.store.sqlite.database import Database
 from core.store.sqlite.indexing import want_checkpoint, write_text
 from core.store.usage import ModelCall, disturb, log_call

@@ -19,10 +19,9 @@ from typing import Literal, get_args
 
 from core.ports import Clock
 from core.store import rows
-from core.store.engine import Connection, Row
 from core.store.mailbox import OutboxItem, fill_outbox_item
 from core.store.notes import VERSIONS, change_of
-from core.store.rows import MESSAGE_COLUMNS, SESSIONS, message_of, session_of, turns
+from core.store.rows import MESSAGE_COLUMNS, SESSIONS, Connection, Row, message_of, session_of, turns
 from core.store.sqlite.database import Database
 from core.store.sqlite.schema import in_list, list_value
 from core.types import Address, Answer, Message, Scope

@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo
 
 from config.settings import UsageOptions
 from core.store import rows
-from core.store.engine import Connection
+from core.store.rows import Connection
 from core.store.sqlite.database import Database
 from core.types import CallKind, Payer, Scope, Usage
 

@@ -21,8 +21,8 @@ import aiosqlite
 
 from core.errors import HistoryError, StoreError
 from core.store import rows
-from core.store.engine import Connection, Row, T, Values
 from core.store.epoch import check
+from core.store.rows import Connection, Row, T, Values
 from core.store.sqlite.schema import MIGRATIONS, register
 from core.types import Account, Address, ErasureEpoch, Scope
 

@@ -16,8 +16,7 @@ from contextlib import contextmanager
 from itertools import groupby
 
 from core.errors import StoreError
-from core.store.engine import Connection, Row, T
-from core.store.rows import clean, insert, meta, set_meta
+from core.store.rows import Connection, Row, T, clean, insert, meta, set_meta
 from core.store.sqlite.database import Database
 from core.store.sqlite.schema import (
     CURSOR,

@@ -10,9 +10,9 @@ from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
-from core.store.engine import Connection
+from core.store import rows
 from core.store.query import READ_FIRST, READ_LAST, FoundSession, Hit, SearchQuery, ShownMessage
-from core.store.rows import SHOWN_COLUMNS, SHOWN_SESSION, bounded, moment, scope_parameter, session_of, visible
+from core.store.rows import SHOWN_COLUMNS, SHOWN_SESSION, Connection, bounded, moment, session_of, visible
 from core.store.sqlite.schema import SHOWN
 from core.store.sqlite.text_index import session_filters
 from core.types import Session
@@ -87,7 +87,7 @@ class Passages:
     def __init__(self, connection: Connection, query: SearchQuery) -> None:
         self._connection = connection
         self._query = query
-        self._scopes = scope_parameter(query.scopes)
+        self._scopes = rows.scope_parameter(query.scopes)
 
     def matching(
         self, ids: Iterable[int], shown: Collection[int]
@@ -129,11 +129,11 @@ class Passages:
         for session_id, first_id, last_id in self._query.hidden:
             if session_id == session.id:
                 values |= {"hidden_first": bounded(first_id), "hidden_last": bounded(last_id)}
-        *rows, counts = self._connection.execute(_AROUND, values).fetchall()
+        *parted, counts = self._connection.execute(_AROUND, values).fetchall()
         parts: tuple[list[ShownMessage], ...] = ([], [], [], [], [])
         # In a short session most messages are in more than one part.
         known: dict[int, ShownMessage] = {}
-        for row in rows:
+        for row in parted:
             # By place, which takes half the time of names.
             part, id_, role, sender, sender_id, origin, at, text, platform_id = row
             if id_ not in known:
@@ -178,13 +178,13 @@ class Passages:
             within += " AND messages.created_at < :before"
         values = {**wanted, "scopes": self._scopes, "hidden": json.dumps(spans), "limit": page.stop + 1}
         statement = _browsing(within, narrowed, narrowed_later)
-        rows: list[Sequence[Any]] = []
+        found: list[Sequence[Any]] = []
         for scope in query.scopes:
-            rows += self._connection.execute(statement, {**values, "scope": scope}).fetchall()
+            found += self._connection.execute(statement, {**values, "scope": scope}).fetchall()
         if len(query.scopes) > 1:
-            rows.sort(key=lambda row: (row[7], row[0]), reverse=True)
-        found = [FoundSession(session=session_of(row[:SHOWN_COLUMNS]), preview=_line(row[-1])) for row in rows[page]]
-        return found, len(rows) > page.stop
+            found.sort(key=lambda row: (row[7], row[0]), reverse=True)
+        shown = [FoundSession(session=session_of(row[:SHOWN_COLUMNS]), preview=_line(row[-1])) for row in found[page]]
+        return shown, len(found) > page.stop
 
 
 @lru_cache(maxsize=64)

@@ -12,7 +12,6 @@ from functools import cached_property, lru_cache
 from itertools import chain, islice
 from typing import Any, TypeAlias
 
-from core.store.engine import Connection
 from core.store.query import (
     DEFAULT_ROLES,
     CandidateMessage,
@@ -21,7 +20,7 @@ from core.store.query import (
     SearchPlan,
     SearchQuery,
 )
-from core.store.rows import bounded, clean, meta, scope_parameter, timestamp, visible
+from core.store.rows import Connection, bounded, clean, meta, scope_parameter, timestamp, visible
 from core.store.sqlite.schema import SHOWN, STALE, day_of, in_list, list_value, scoped
 from core.text.normalize import SCOPE, VERSION, bare, is_unspaced
 from core.text.terms import is_question, name_terms, terms_of
