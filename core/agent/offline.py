@@ -106,19 +106,16 @@ class Offline:
         """The best match of a session, quoted."""
         anchor = _telling(session["window"], wanted)
         at = datetime.fromisoformat(anchor["at"]).astimezone(self._zone)
-        who = "I" if anchor["role"] == "assistant" else _speaker(anchor)
+        who = "you" if anchor.get("is_asker") else str(anchor.get("sender") or "somebody")
+        origin = str(anchor.get("origin") or "typed").replace("_", " ")
+        if anchor["role"] == "assistant":
+            who = "I"
+        elif origin != "typed":
+            who = f"forwarded by {who}" if origin == "forwarded" else f"{who} ({origin})"
         title = session["title"] or ""
         is_telling = title and not anchor["text"].strip().startswith(title.rstrip("…"))
         where = f"{f' in “{title}”' if is_telling else ''} (session {session['session_id']})"
         return f"{_quoted(anchor['text'])}\n\n— {who}, {at:%A} {at.day} {at:%B %Y} at {at:%H:%M}{where}"
-
-
-def _speaker(item: Json) -> str:
-    who = "you" if item.get("is_asker") else str(item.get("sender") or "somebody")
-    origin = item.get("origin")
-    if origin in (None, "typed"):
-        return who
-    return f"forwarded by {who}" if origin == "forwarded" else f"{who} ({str(origin).replace('_', ' ')})"
 
 
 def _is_question(text: str) -> bool:

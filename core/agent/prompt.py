@@ -175,10 +175,9 @@ def marked(turns: Sequence[dict[str, Any]], life: CacheLife = "5m") -> tuple[Jso
 
 def _mark(turn: dict[str, Any], mark: Json) -> dict[str, Any]:
     content = list(turn["content"])
-    for index in range(len(content) - 1, -1, -1):
-        if content[index].get("type") not in _UNMARKABLE:
-            content[index] = {**content[index], "cache_control": mark}
-            break
+    markable = [index for index, block in enumerate(content) if block.get("type") not in _UNMARKABLE]
+    for last in markable[-1:]:
+        content[last] = {**content[last], "cache_control": mark}
     return {**turn, "content": content}
 
 

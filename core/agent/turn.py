@@ -48,9 +48,7 @@ class RunningTurn:
     calls: list[ModelCall] = field(default_factory=list)
     is_untouched: bool = True
     is_interrupted: bool = False
-
-    def __post_init__(self) -> None:
-        self.begin_call()
+    present: str = ""
 
     def begin_call(self) -> None:
         self._scrubber, self._read, self.present = Scrubber(), "", ""

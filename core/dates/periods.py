@@ -101,9 +101,7 @@ class _Reader(Phrase):
         if found := self.month_day():
             return self.dated(found)
         month = self.look_up("months") if weekday is None else None
-        if month is None:
-            return None
-        return _months(self.year() or self.today.year - (month > self.today.month), month)
+        return None if month is None else _months(self.year() or self.today.year - (month > self.today.month), month)
 
     def amount(self) -> tuple[str, int] | None:
         """Unit and number of ``3 days``, ``a couple of weeks``, ``few months``."""
