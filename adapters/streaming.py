@@ -269,3 +269,22 @@ class StreamedReply:
 
     def _parts(self, text: str) -> list[StyledText]:
         return split(render(text), self._api.limit_chars, self._measure)
+
+
+class QuietReply:
+    """Fills the role Reply where nothing is shown on the way: `send` gets what was begun with, and the answer."""
+
+    def __init__(self, send: Callable[[DeliveryRecord, Answer], Awaitable[None]]) -> None:
+        self._send = send
+
+    def begin(self, record: DeliveryRecord) -> None:
+        self._record = record
+
+    def show(self, text: str) -> None:
+        """Nobody looks."""
+
+    async def finish(self, answer: Answer) -> None:
+        await self._send(self._record, answer)
+
+    async def abandon(self) -> None:
+        """Nothing was shown."""

@@ -273,9 +273,11 @@ class Settings(_Section):
         return self.anthropic_api_key is not None or self.anthropic_base_url is not None
 
     @property
-    def platforms(self) -> list[str]:
+    def platforms(self) -> dict[str, str]:
+        """Those that are on, each with its token in clear."""
         tokens = {"telegram": self.telegram_token, "discord": self.discord_token}
-        return [name for name in PLATFORMS if tokens[name] and getattr(self, name).enabled is not False]
+        is_on = {"telegram": self.telegram.enabled, "discord": self.discord.enabled}
+        return {name: token.get_secret_value() for name, token in tokens.items() if token and is_on[name]}
 
     def secrets(self) -> tuple[str, ...]:
         """The secrets in clear, to keep them out of the log."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 from typing import Protocol
 
@@ -69,8 +69,9 @@ class Sink(Protocol):
         """Checks access and stores the event. Returns the entry to `serve`; None for a duplicate, or what is not
         served."""
 
-    async def serve(self, entry_id: int) -> None:
-        """Waits for the entry's turn in its queue and answers it. Raises nothing but CancelledError."""
+    def serve(self, entry_id: int) -> Awaitable[None]:
+        """Has the entry answered once its turn in the queue comes, also where what is returned is not awaited, or is
+        cancelled; it raises nothing else."""
 
     async def moved(self, platform: str, old_chat_id: str, new_chat_id: str) -> None:
         """A room has a new id (a Telegram group became a supergroup); it keeps its scope."""

@@ -12,6 +12,7 @@ from config.settings import Settings
 from core.ports import Clock
 from core.store.people import Pairing, People, Standing
 from core.types import Account, Inbound, Scope
+from gateway import texts
 from gateway.owner_notices import OwnerNotices
 
 CRON = "cron"  # the platform of scheduled questions
@@ -87,5 +88,7 @@ class Access:
         """A code for a stranger, of whom the owner is told; None when they have one already or too many are waiting."""
         pairing = await self.directory.ask(inbound.account, inbound.sender.name[:100], self._clock.now())
         if pairing is not None:
-            await self._owner_notices.announce(pairing)
+            # Not with the code, which the stranger has to pass on.
+            asks = texts.ASKS_TO_BE_LET_IN.format(person=texts.person(pairing.name, pairing.account))
+            await self._owner_notices.tell(f"pairing:{pairing.account.key}:{pairing.expires_at.isoformat()}", asks)
         return pairing

@@ -120,7 +120,6 @@ class _Process:
         notices = OwnerNotices(self._services)
         database, forgetting = self._services.database, self._services.forgetting
         async with asyncio.TaskGroup() as tasks:
-            self._tasks = tasks
             self._router.connect(self._adapters, tasks)
             background = [
                 tasks.create_task(work)
@@ -173,7 +172,7 @@ class _Process:
             self._stack.push_async_callback(adapter.close)
         limit = timedelta(seconds=self._services.settings.turn.answer_after_restart_s)
         for number in await self._router.resume(adapter, limit):
-            self._tasks.create_task(self._router.serve(number))
+            self._router.serve(number)
         self._delivery.wake()
 
     async def _on_change(self) -> None:
@@ -284,34 +283,28 @@ def _models(services: Services, stack: AsyncExitStack) -> tuple[Model, Model | N
 
 
 def _platforms(services: Services, *, chat_only: bool, has_terminal: bool) -> list[Adapter]:
-    settings = services.settings
+    settings, inbox, clock = services.settings, services.inbox, services.clock
+    tokens = {} if chat_only else settings.platforms
     adapters: list[Adapter] = []
-    if not chat_only and "telegram" in settings.platforms and settings.telegram_token:
+    if token := tokens.get("telegram"):
         from adapters.telegram.adapter import Telegram
 
-        adapters.append(
-            Telegram(
-                token=settings.telegram_token.get_secret_value(),
-                api_url=settings.telegram_api_url,
-                inbox=services.inbox,
-                clock=services.clock,
-            )
-        )
-    if not chat_only and "discord" in settings.platforms and settings.discord_token:
+        adapters.append(Telegram(token=token, api_url=settings.telegram_api_url, inbox=inbox, clock=clock))
+    if token := tokens.get("discord"):
         from adapters.discord.adapter import Discord
 
         adapters.append(
             Discord(
-                token=settings.discord_token.get_secret_value(),
+                token=token,
                 api_url=settings.discord_api_url,
                 gateway_url=settings.discord_gateway_url,
-                inbox=services.inbox,
-                clock=services.clock,
+                inbox=inbox,
+                clock=clock,
                 has_message_content=settings.discord.message_content,
             )
         )
     if has_terminal or not adapters:
-        adapters.append(Terminal(home=settings.home, clock=services.clock, is_incognito=services.inbox.is_incognito))
+        adapters.append(Terminal(home=settings.home, clock=clock, is_incognito=inbox.is_incognito))
     return adapters
 
 

@@ -12,7 +12,7 @@ from typing import Literal
 
 from adapters.discord.adapter import check_discord
 from adapters.telegram.adapter import check_telegram
-from config.settings import ENVIRONMENT, Settings
+from config.settings import ENVIRONMENT, PLATFORMS, Settings
 from core.errors import ConfigError, MnemeError, StoreError
 from core.memory.manager import ProviderThread, foreign
 from core.store.mailbox import OutboxCounts
@@ -55,7 +55,7 @@ async def check(settings: Settings | None, problems: Sequence[str] = ()) -> list
         text, is_known, _ = str(error).partition(" Run `mneme check`")
         advice = texts.RESTORE if is_known else ""
         results.append(CheckResult(subject="state.db", state="wrong", text=text, advice=advice))
-    probes = {"model": _model(settings), "telegram": _telegram(settings), "discord": _discord(settings)}
+    probes = {"model": _model(settings), **{name: _platform(settings, name) for name in PLATFORMS}}
     probes |= {f"memory {name}": _provider(settings, name, counts) for name, counts in queues.items()}
     results += await asyncio.gather(*(ask(subject, probe) for subject, probe in probes.items()))
     # What is right by itself may still not work for the gateway that runs now.
@@ -153,18 +153,13 @@ async def _model(settings: Settings) -> str | None:
         await claude.close()
 
 
-async def _telegram(settings: Settings) -> str | None:
-    token = settings.telegram_token
-    if token is None or "telegram" not in settings.platforms:
+async def _platform(settings: Settings, name: str) -> str | None:
+    if (token := settings.platforms.get(name)) is None:
         return None
-    return await check_telegram(token.get_secret_value(), settings.telegram_api_url)
-
-
-async def _discord(settings: Settings) -> str | None:
-    token, has_content = settings.discord_token, settings.discord.message_content
-    if token is None or "discord" not in settings.platforms:
-        return None
-    return await check_discord(token.get_secret_value(), settings.discord_api_url, has_message_content=has_content)
+    if name == "telegram":
+        return await check_telegram(token, settings.telegram_api_url)
+    has_content = settings.discord.message_content
+    return await check_discord(token, settings.discord_api_url, has_message_content=has_content)
 
 
 async def _provider(settings: Settings, name: str, counts: OutboxCounts) -> str | None:

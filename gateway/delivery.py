@@ -18,6 +18,7 @@ from weakref import WeakValueDictionary
 
 import structlog
 
+from adapters.streaming import QuietReply
 from core.errors import DeliveryError, MnemeError, StoreError
 from core.memory.manager import MemoryManager
 from core.ports import Clock, DeliveryRecord, Reply
@@ -177,7 +178,10 @@ class Delivery:
                         # What is claimed is due no more, and nothing behind it is.
                         await self.outbox.claim(outbox_item.key)
                         tasks.create_task(self._deliver_due(outbox_item), name=f"delivery {outbox_item.key}")
-                    rest_s = await self._rest_s()
+                    next_at = await self.outbox.next_at(tuple(self._replies))
+                    rest_s = LONGEST_REST_S
+                    if next_at is not None:
+                        rest_s = min(max((next_at - self._clock.now()).total_seconds(), SHORTEST_REST_S), rest_s)
                 except StoreError as error:
                     self._log.error("the outbox cannot be used", error=str(error))
                     rest_s = STORE_REST_S
@@ -254,31 +258,6 @@ class Delivery:
         else:
             await self.deliver(outbox_item, reply, outbox_item.answer)
         self.wake()
-
-    async def _rest_s(self) -> float:
-        next_at = await self.outbox.next_at(tuple(self._replies))
-        if next_at is None:
-            return LONGEST_REST_S
-        return min(max((next_at - self._clock.now()).total_seconds(), SHORTEST_REST_S), LONGEST_REST_S)
-
-
-class QuietReply:
-    """Fills the role Reply where nothing is shown on the way: `send` gets what was begun with, and the answer."""
-
-    def __init__(self, send: Callable[[DeliveryRecord, Answer], Awaitable[None]]) -> None:
-        self._send = send
-
-    def begin(self, record: DeliveryRecord) -> None:
-        self._record = record
-
-    def show(self, text: str) -> None:
-        """Nobody looks."""
-
-    async def finish(self, answer: Answer) -> None:
-        await self._send(self._record, answer)
-
-    async def abandon(self) -> None:
-        """Nothing was shown."""
 
 
 def memory_reply(memory: MemoryManager) -> Reply:

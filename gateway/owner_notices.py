@@ -10,7 +10,6 @@ from core.memory.manager import MemoryNotice
 from core.notes.notebook import FILES
 from core.store.mailbox import OutboxItem
 from core.store.notes import PendingNote
-from core.store.people import Pairing
 from core.types import Answer, Scope
 from gateway import texts
 from gateway.services import Services
@@ -26,15 +25,10 @@ class OwnerNotices:
     def __init__(self, services: Services) -> None:
         self._services = services
 
-    async def announce(self, pairing: Pairing) -> None:
-        """Tells the owner who asks to be let in; not the code, which the stranger has to pass on."""
-        key = f"pairing:{pairing.account.key}:{pairing.expires_at.isoformat()}"
-        await self.tell(key, texts.ASKS_TO_BE_LET_IN.format(person=texts.person(pairing.name, pairing.account)))
-
     async def tell(self, key: str, text: str, scope: Scope = LOCAL, not_on: str = "") -> None:
-        """Leaves a notice once for each `key`, for the owner or the person of `scope`, on another platform than
-        `not_on`."""
-        services = self._services
+        """Leaves a notice once for each `key`, for the person of `scope`, or the owner where that is a room, on another
+        platform than `not_on`."""
+        services, scope = self._services, LOCAL if scope.is_room else scope
         sessions = await services.conversations.recent(await services.people.scopes(scope), LOOKED_AT)
         places = [one.address for one in sessions if not one.scope.is_room and one.address.platform != not_on]
         places.sort(key=lambda address: address.platform == "terminal")
@@ -70,16 +64,14 @@ class OwnerNotices:
         if scope.is_room:
             shell = f"`mneme memory pending --scope {scope.key}` in a shell"
             text = f"About the room `{scope.key}`: {text} in that room, {shell}"
-        await self.tell(
-            f"aside:{scope.key}:{(note.began_at or note.at).isoformat()}", f"{text}.", LOCAL if scope.is_room else scope
-        )
+        await self.tell(f"aside:{scope.key}:{(note.began_at or note.at).isoformat()}", f"{text}.", scope)
 
     async def warn_of_note(self, scope: Scope, target: str, reason: str, entry: str) -> None:
         """A note written by hand that looks wrong; it stands all the same."""
         digest = sha256(entry.encode("utf-8", "replace")).hexdigest()
         room = f" of the room `{scope.key}`" if scope.is_room else ""
         text = texts.NOTE_BY_HAND.format(name=f"{FILES[target]}{room}", reason=reason)
-        await self.tell(f"warned:{scope.key}:{digest}", text, LOCAL if scope.is_room else scope)
+        await self.tell(f"warned:{scope.key}:{digest}", text, scope)
 
     async def warn_of_file(self, name: str, reason: str, digest: str) -> None:
         """The same for a file of the owner's own, once for what it says."""

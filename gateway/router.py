@@ -57,7 +57,7 @@ class Router:
         self._queues = ConversationQueues()
         self._clock = clock
         self._adapters: Mapping[str, Adapter] = {}
-        self._tasks: asyncio.TaskGroup | None = None
+        self._tasks: asyncio.TaskGroup
         self._running: set[asyncio.Task[None]] = set()
         self._unanswered: set[PendingEvent] = set()
         self._answered_at = 0.0
@@ -112,7 +112,7 @@ class Router:
     def _tell_of_outage(self, inbound: Inbound, error: StoreError) -> None:
         """Once at each address in each outage, by a message that needs no store; `reply` stays for the answer."""
         adapter = self._adapters.get(inbound.address.platform)
-        if adapter is None or self._tasks is None or inbound.address in self._told_of_outage:
+        if adapter is None or inbound.address in self._told_of_outage:
             return
         if inbound.kind in ("message", "action") and self._access.is_known(inbound):
             self._told_of_outage.add(inbound.address)
@@ -136,17 +136,15 @@ class Router:
         elif inbound.kind == "message" and (pairing := await self._access.pair(inbound)) is not None:
             await self._delivery.tell(inbound, reply, Answer(text=texts.STRANGER.format(code=pairing.code)))
 
-    async def serve(self, entry_id: int) -> None:
+    def serve(self, entry_id: int) -> Awaitable[None]:
         """See `core.ports.Sink`. A failed turn is apologised for, with an incident id that stands in the log."""
-        event = self._events.pop(entry_id, None)
-        if event is None or self._tasks is None:
-            return
+        event = self._events.pop(entry_id)
         if not event.is_overheard:
             self._unanswered.add(event)
         task = self._tasks.create_task(self._serve(event))
         self._running.add(task)
         task.add_done_callback(self._running.discard)
-        await asyncio.shield(task)
+        return asyncio.shield(task)
 
     @property
     def unanswered(self) -> int:

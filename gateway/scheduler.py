@@ -17,6 +17,7 @@ from apscheduler.schedulers.asyncio import AsyncIOScheduler  # type: ignore[impo
 from apscheduler.triggers.date import DateTrigger  # type: ignore[import-untyped]
 from apscheduler.triggers.interval import IntervalTrigger  # type: ignore[import-untyped]
 
+from adapters.streaming import QuietReply
 from core.dates.schedule import latest, next_after, spell
 from core.errors import ConfigError, DeliveryError, Refused
 from core.ports import Clock, DeliveryRecord, Reply, Sink
@@ -25,7 +26,6 @@ from core.store.jobs import Job, Jobs
 from core.store.mailbox import Outbox, OutboxItem
 from core.types import Address, Answer, CommandSpec, ErasureEpoch, Inbound, Scope, Sender
 from gateway import texts
-from gateway.delivery import QuietReply
 
 PLATFORM = "cron"
 CLOSING_S = 5.0
@@ -67,7 +67,6 @@ class Scheduler:
         self._scheduler = AsyncIOScheduler(timezone=UTC, job_defaults={"misfire_grace_time": None, "coalesce": True})
         self._sink: Sink | None = None
         self._looking = asyncio.Lock()
-        self._turns: set[asyncio.Task[None]] = set()
         self._log = structlog.get_logger("cron")
 
     async def open(self) -> None:
@@ -77,7 +76,7 @@ class Scheduler:
         self._scheduler.start()
 
     async def listen(self, sink: Sink, commands: Sequence[CommandSpec]) -> None:
-        """Runs what is due until cancelled. Turns that have begun go on until they end or `close`."""
+        """Runs what is due until cancelled. Turns that have begun go on."""
         self._sink = sink
         try:
             await self.reload()
@@ -86,7 +85,7 @@ class Scheduler:
             self._sink = None
 
     async def close(self) -> None:
-        """Ends the scheduler and gives up turns that still run; they are stored, and go on after the next start."""
+        """Ends the scheduler; turns that still run are the router's."""
         with suppress(TimeoutError):
             # Runs take a few writes only; cut short they would be done again.
             async with asyncio.timeout(CLOSING_S), self._looking:
@@ -94,14 +93,6 @@ class Scheduler:
         if self._scheduler.running:
             self._scheduler.shutdown(wait=False)
             await asyncio.sleep(0)
-        for turn in self._turns:
-            turn.cancel()
-        if self._turns:
-            await asyncio.wait(self._turns)
-
-    def reply(self, address: Address, reply_to: str | None = None) -> Reply:
-        """The way from a cron session to the chat its job belongs to."""
-        return self._reply(int(address.chat_id) if address.chat_id.isdecimal() else 0)
 
     async def reload(self) -> None:
         """Does what is due and sets the date of the next look; called whenever the rows have changed."""
@@ -147,7 +138,8 @@ class Scheduler:
         rest_s = late_s % 60 if late_s >= 60 else 0
         late = f"late by {spell(late_s - rest_s)}" if late_s > self._late_after_s else ""
         if standing.text and standing.is_prompt:
-            entry_id = await sink.admit(_inbound(standing, due_at, now, epoch), self._reply(job.id, late))
+            inbound = _inbound(standing, due_at, now, epoch)
+            entry_id = await sink.admit(inbound, self.reply(inbound.address, late=late))
         elif standing.text:
             key = f"job:{job.id}:{due_at.isoformat()}"
             words = texts.LATE_REMINDER if late else texts.REMINDER
@@ -157,13 +149,12 @@ class Scheduler:
             self._on_wake()
         await self._jobs.finish(job.id, now, next_at)
         if entry_id is not None:
-            turn = asyncio.create_task(sink.serve(entry_id))
-            self._turns.add(turn)
-            turn.add_done_callback(self._turns.discard)
+            sink.serve(entry_id)
         return next_at
 
-    def _reply(self, job_id: int, late: str = "") -> Reply:
+    def reply(self, address: Address, reply_to: str | None = None, late: str = "") -> Reply:
         """The answer of a cron session goes to the target of its job; a DeliveryError when there is none (any more)."""
+        job_id = int(address.chat_id) if address.chat_id.isdecimal() else 0
 
         async def send(record: DeliveryRecord, answer: Answer) -> None:
             job = await self._jobs.get(job_id)

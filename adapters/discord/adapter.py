@@ -89,7 +89,7 @@ class Discord:
         clock: Clock,
         has_message_content: bool = False,
     ) -> None:
-        self._token = token.strip()
+        self._token = token
         self._api_url = api_url
         self._gateway_url = gateway_url
         self._has_message_content = has_message_content
@@ -193,7 +193,12 @@ class Discord:
             client.failure = reason(error)
             log.error("The gateway connection to Discord broke, it is made anew: %r", error)
         finally:
-            await _ended(connection)
+            # Until it is done: the library waits in a way that loses a cancellation which comes as it connects.
+            while not connection.done():
+                connection.cancel()
+                await asyncio.wait([connection], timeout=CANCEL_EVERY_S)
+            if not connection.cancelled():
+                connection.exception()
             await client.hang_up()
 
 
@@ -285,7 +290,7 @@ async def check_discord(token: str, api_url: str | None, *, has_message_content:
     redirect(api_url, None)
     client = discord.Client(intents=discord.Intents.none())
     try:
-        await log_in(client, token.strip(), has_message_content=has_message_content)
+        await log_in(client, token, has_message_content=has_message_content)
         return f"The token is valid; the bot is {client.user}."
     finally:
         await client.close()
@@ -296,8 +301,6 @@ async def log_in(client: discord.Client, token: str, *, has_message_content: boo
     # The library logs every reconnection, each failed one with its traceback; what matters is logged here.
     logging.getLogger("discord").setLevel(logging.WARNING)
     logging.getLogger("discord.client").setLevel(logging.CRITICAL)
-    if not token:
-        raise ConfigError("discord: the token is empty. Set DISCORD_BOT_TOKEN to the one of your application.")
     try:
         await client.login(token)
         flags = client.application_flags
@@ -317,15 +320,6 @@ async def _announce(client: discord.Client, specs: Sequence[CommandSpec]) -> Non
         await client.http.bulk_upsert_global_commands(client.application_id or 0, wanted)
     except (*UNREACHABLE, *UNREADABLE) as error:
         log.warning("Discord did not take the commands, those registered before stay: %s", error)
-
-
-async def _ended(connection: asyncio.Task[None]) -> None:
-    """Cancels until it is done: the library waits in a way that loses a cancellation which comes as it connects."""
-    while not connection.done():
-        connection.cancel()
-        await asyncio.wait([connection], timeout=CANCEL_EVERY_S)
-    if not connection.cancelled():
-        connection.exception()
 
 
 def redirect(api_url: str | None, gateway_url: str | None) -> None:

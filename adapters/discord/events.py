@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import logging
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -70,7 +70,7 @@ class DiscordEvents:
         self._clock = clock
         self._sink: Sink | None = None
         self._specs: dict[str, CommandSpec] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Future[None]] = set()
         self._locks: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
         self._channels: dict[int, DiscordChannel] = {}
         self._is_full = False
@@ -91,8 +91,8 @@ class DiscordEvents:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def start(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(work)
+    def start(self, work: Awaitable[None]) -> None:
+        task = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._ended)
 
@@ -276,7 +276,7 @@ class DiscordEvents:
         self._is_full = self._is_full or len(self._tasks) >= self.waiting_most
         return not self._is_full
 
-    def _ended(self, task: asyncio.Task[None]) -> None:
+    def _ended(self, task: asyncio.Future[None]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()):
             log.error("Work on a Discord event failed", exc_info=error)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import structlog
@@ -64,15 +64,14 @@ class Telegram:
     pause_s = PAUSE_S
 
     def __init__(self, *, token: str, api_url: str | None, inbox: Inbox, clock: Clock) -> None:
-        self._token = token.strip()
         self._root = (api_url or API_URL).rstrip("/")
-        self._lock = PollLock(PLATFORM, self._root, self._token)
+        self._lock = PollLock(PLATFORM, self._root, token)
         self._inbox = inbox
         self._clock = clock
-        self._request = TelegramRequest(self._token, connections=CONNECTIONS)
-        self._bot: Bot
+        self._request = TelegramRequest(token, connections=CONNECTIONS)
+        self._bot = Bot(token, base_url=f"{self._root}/bot", request=self._request, get_updates_request=self._request)
         self._me: User | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Future[None]] = set()
         self._failed_tries: dict[int, int] = {}
         """By the id of an update that cannot be handled."""
         self._failure = "not reached yet"
@@ -89,7 +88,6 @@ class Telegram:
     async def open(self) -> None:
         """Raises ConfigError when the token is refused or another process polls with it. Telegram out of reach is no
         reason to fail: `listen` waits."""
-        self._bot = _bot(self._token, self._root, self._request)
         await self._lock.acquire()
         await self._request.initialize()
         try:
@@ -238,13 +236,13 @@ class Telegram:
         except TelegramError as error:
             _log.warning("telegram.call_failed", method=method.__name__, error=error.message)
 
-    def _start(self, work: Coroutine[Any, Any, None]) -> None:
-        """A task that outlives `listen`: an answer under way is not lost because polling stops."""
-        task = asyncio.create_task(work)
+    def _start(self, work: Awaitable[None]) -> None:
+        """What outlives `listen`: an answer under way is not lost because polling stops."""
+        task = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._ended)
 
-    def _ended(self, task: asyncio.Task[None]) -> None:
+    def _ended(self, task: asyncio.Future[None]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()):
             _log.error("telegram.serve_failed", exc_info=error)
@@ -254,7 +252,7 @@ async def check_telegram(token: str, api_url: str | None) -> str:
     """A sentence that names the bot. Raises ConfigError when the token is refused, DeliveryError when out of reach."""
     root = (api_url or API_URL).rstrip("/")
     request = TelegramRequest(token, connections=1)
-    bot = _bot(token, root, request)
+    bot = Bot(token, base_url=f"{root}/bot", request=request, get_updates_request=request)
     try:
         await request.initialize()
         me = await _get_me(bot, root)
@@ -263,15 +261,6 @@ async def check_telegram(token: str, api_url: str | None) -> str:
     finally:
         await request.shutdown()
     return f"The token is valid; the bot is @{me.username}."
-
-
-def _bot(token: str, root: str, request: TelegramRequest) -> Bot:
-    """Raises ConfigError for an empty token."""
-    try:
-        return Bot(token, base_url=f"{root}/bot", request=request, get_updates_request=request)
-    except InvalidToken as error:
-        said = "telegram: the token is empty. Set TELEGRAM_BOT_TOKEN to the one from @BotFather."
-        raise ConfigError(said) from error
 
 
 async def _get_me(bot: Bot, root: str) -> User:

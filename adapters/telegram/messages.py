@@ -266,11 +266,7 @@ class TelegramMessages:
     async def typing(self) -> None:
         """Failure is ignored: the message itself will show it."""
         try:
-            await self._call(
-                self._bot.send_chat_action,
-                action="typing",
-                message_thread_id=self._thread_id,
-            )
+            await self._call(self._bot.send_chat_action, action="typing", message_thread_id=self._thread_id)
         except DeliveryError as error:
             _log.debug("telegram.typing_failed", error=str(error))
 

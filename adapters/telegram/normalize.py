@@ -14,7 +14,7 @@ import telegram
 from telegram import CallbackQuery, Chat, MaybeInaccessibleMessage, Message, MessageEntity, Update, User
 
 from core.markup.markdown import utf16_length
-from core.types import Address, Attachment, Command, Inbound, Origin, Scope, Sender
+from core.types import Address, Attachment, Command, Inbound, Scope, Sender
 
 PLATFORM = "telegram"
 NOBODIES = frozenset({1087968824, 136817688, 777000})
@@ -58,7 +58,7 @@ def normalize(update: Update, me: User, now: datetime) -> Inbound | None:
         address=address,
         scope=_scope(message.chat, sender),
         sender=sender,
-        text=_clean(_cut(text, lead, None)) or _clean(text),
+        text=_clean(_cut(text, lead)) or _clean(text),
         message_id=str(message.message_id),
         # For an edit the moment of the edit: it distinguishes one edit of a message from the next.
         sent_at=_shown_at(message) if is_edit else message.date.astimezone(UTC),
@@ -67,7 +67,7 @@ def normalize(update: Update, me: User, now: datetime) -> Inbound | None:
         command=None if is_edit else command,
         reply_to=str(answered.message_id) if answered else None,
         attachments=attachments,
-        origin=_origin(message),
+        origin="forwarded" if message.forward_origin else "via_bot" if message.via_bot else "typed",
         link_base=_link_base(message.chat, address),
         group_id=message.media_group_id,
     )
@@ -139,10 +139,6 @@ def _user(user: User) -> Sender:
     return Sender(id=str(user.id), name=_clean(user.full_name), is_nobody=user.is_bot or user.id in NOBODIES)
 
 
-def _origin(message: Message) -> Origin:
-    return "forwarded" if message.forward_origin else "via_bot" if message.via_bot else "typed"
-
-
 def _answered(message: Message) -> Message | None:
     """The message that this one answers; what stands in a topic formally answers the notice that opened the topic."""
     answered = message.reply_to_message
@@ -157,14 +153,17 @@ def _is_meant(text: str, entities: tuple[MessageEntity, ...], answered: Message 
 def _is_mention(text: str, entity: MessageEntity, me: User) -> bool:
     if entity.type == MessageEntity.TEXT_MENTION:
         return entity.user is not None and entity.user.id == me.id
-    return entity.type == MessageEntity.MENTION and _entity_text(text, entity).lower() == f"@{me.username}".lower()
+    return (
+        entity.type == MessageEntity.MENTION
+        and _cut(text, entity.offset, entity.length).lower() == f"@{me.username}".lower()
+    )
 
 
 def _lead(text: str, entities: tuple[MessageEntity, ...], me: User) -> int:
     """Where the text begins once a mention of us at its start is left out, in UTF-16 units."""
     for entity in entities:
         if entity.offset == 0 and _is_mention(text, entity, me):
-            rest = _cut(text, entity.length, None)
+            rest = _cut(text, entity.length)
             return entity.length + utf16_length(rest) - utf16_length(rest.lstrip(" \t\n,:;"))
     return 0
 
@@ -173,10 +172,10 @@ def _command(text: str, entities: tuple[MessageEntity, ...], me: User, lead: int
     """(whether it commands another bot, the command for us). ``/cmd@name`` says for whom it is."""
     for entity in entities:
         if entity.type == MessageEntity.BOT_COMMAND and entity.offset == lead:
-            name, _, target = _entity_text(text, entity)[1:].partition("@")
+            name, _, target = _cut(text, entity.offset, entity.length)[1:].partition("@")
             if target and target.lower() != (me.username or "").lower():
                 return lead == 0, None
-            arguments = _cut(text, entity.offset + entity.length, None)
+            arguments = _cut(text, entity.offset + entity.length)
             return False, Command(name=name.lower(), arguments=_clean(arguments).strip())
     return False, None
 
@@ -207,24 +206,14 @@ def _attachments(message: Message) -> tuple[Attachment, ...]:
         return ()
     kind, name, mime = _FILES[type(file)]
     said = [getattr(file, field, None) for field in ("file_name", "title", "emoji")]
-    attachment = Attachment(
-        kind=kind,
-        name=_clean(next(filter(None, said), name)),
-        mime=getattr(file, "mime_type", None) or mime,
-        size_bytes=file.file_size,
-        reference=file.file_id,
-    )
-    return (attachment,)
+    named, typed = _clean(next(filter(None, said), name)), getattr(file, "mime_type", None) or mime
+    return (Attachment(kind=kind, name=named, mime=typed, size_bytes=file.file_size, reference=file.file_id),)
 
 
-def _entity_text(text: str, entity: MessageEntity) -> str:
-    return _cut(text, entity.offset, entity.offset + entity.length)
-
-
-def _cut(text: str, start: int, end: int | None) -> str:
-    """A part of a text by UTF-16 units."""
-    units = text.encode("utf-16-le", "surrogatepass")
-    return units[2 * start : None if end is None else 2 * end].decode("utf-16-le", "surrogatepass")
+def _cut(text: str, start: int, length: int | None = None) -> str:
+    """A part of a text by UTF-16 units, up to its end without a `length`."""
+    units = text.encode("utf-16-le", "surrogatepass")[2 * start :]
+    return units[: None if length is None else 2 * length].decode("utf-16-le", "surrogatepass")
 
 
 def _clean(text: str) -> str:

@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
+from adapters.streaming import QuietReply
 from core.errors import DeliveryError, StoreError
 from core.markup.markdown import to_plain
 from core.ports import Clock, DeliveryRecord, Reply, Sink
@@ -132,8 +133,8 @@ class Terminal:
 
 
 class TerminalPipe:
-    """A program at one end: one message a line, blank lines are none; fills the role Reply as well, since only whole
-    answers are printed. `save` stores a file of an answer and says where it is.
+    """A program at one end: one message a line, blank lines are none; only whole answers are printed. `save` stores a
+    file of an answer and says where it is.
 
     Never blocks the event loop on input and needs no thread, so the process can end at any moment.
     """
@@ -161,15 +162,9 @@ class TerminalPipe:
         await work
 
     def reply(self) -> Reply:
-        return self
+        return QuietReply(self._print)
 
-    def begin(self, record: DeliveryRecord) -> None:
-        pass
-
-    def show(self, text: str) -> None:
-        pass
-
-    async def finish(self, answer: Answer) -> None:
+    async def _print(self, record: DeliveryRecord, answer: Answer) -> None:
         """UTF-8 whatever the locale says."""
         parts = [legible(to_plain(answer.text)).strip("\n"), *hints(answer), *map(self._save, answer.files)]
         rest = memoryview(("\n".join(part for part in parts if part) + "\n").encode("utf-8", "replace"))
@@ -179,9 +174,6 @@ class TerminalPipe:
         except OSError as error:
             self._is_broken = True
             raise DeliveryError(f"nobody reads the answers any more ({error.strerror})") from error
-
-    async def abandon(self) -> None:
-        pass
 
     async def _line(self) -> bytes | None:
         while b"\n" not in self._unread and not self._has_ended:

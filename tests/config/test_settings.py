@@ -39,7 +39,7 @@ def test_nothing_set_gives_the_defaults(home: Path) -> None:
     assert (settings.memory.memory_chars, settings.memory.user_chars) == (2200, 1375)
     assert settings.owner.accounts == ()
     assert settings.anthropic_api_key is None
-    assert settings.platforms == []
+    assert settings.platforms == {}
     assert settings.secrets() == ()
 
 
@@ -114,7 +114,7 @@ def test_the_environment_fills_secrets_and_addresses_only(home: Path) -> None:
     assert settings.anthropic_api_key.get_secret_value() == "sk-secret"
     assert settings.anthropic_base_url == "http://127.0.0.1:11434"
     assert settings.discord_gateway_url == "ws://127.0.0.1:8082"
-    assert settings.platforms == ["telegram"], "an empty variable is no token"
+    assert [*settings.platforms] == ["telegram"], "an empty variable is no token"
     assert settings.model.tries == 5
     assert settings.secrets() == ("sk-secret", "1:secret")
 

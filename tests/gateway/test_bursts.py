@@ -4,7 +4,7 @@ answered together with what it is added to, unless something of the answer was s
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -48,11 +48,11 @@ class SilentModel:
 
 async def said(harness: GatewayHarness, *texts: str, **changes: Any) -> list[KeptReply]:
     """Everything admitted and served at once; the replies once all are served."""
-    replies, serving = [KeptReply() for _ in texts], []
+    replies, serving = [KeptReply() for _ in texts], list[Awaitable[None]]()
     for text, reply in zip(texts, replies, strict=True):
         number = await harness.router.admit(harness.inbound(text, **changes), reply)
         assert number is not None
-        serving.append(asyncio.create_task(harness.router.serve(number)))
+        serving.append(harness.router.serve(number))
         await asyncio.sleep(0)
     await asyncio.gather(*serving)
     return replies
@@ -176,11 +176,11 @@ async def test_an_answer_that_comes_at_the_moment_at_which_more_is_said_is_not_l
 
         monkeypatch.setattr(harness.router._queues, "join", join_as_the_model_answers)
         replies = [KeptReply(), KeptReply()]
-        serving = []
+        serving: list[Awaitable[None]] = []
         for text, reply in zip(("one", "two"), replies, strict=True):
             number = await harness.router.admit(harness.inbound(text), reply)
             assert number is not None
-            serving.append(asyncio.create_task(harness.router.serve(number)))
+            serving.append(harness.router.serve(number))
             await model.began.wait()
         await asyncio.gather(*serving)
         stored = await harness.services.database.fetch_all("SELECT text FROM messages WHERE role = 'assistant'")

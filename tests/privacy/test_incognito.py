@@ -167,7 +167,7 @@ async def test_what_waits_when_it_begins_is_taken_out_of_the_inbox(home: Path) -
             reply = KeptReply()
             number = await harness.router.admit(harness.inbound(text), reply)
             assert number is not None
-            waiting.append((tasks.create_task(harness.router.serve(number)), reply))
+            waiting.append((asyncio.ensure_future(harness.router.serve(number)), reply))
         assert "quetzal" in str(await harness.services.inbox.waiting())
         model.gate.set()
         await asyncio.wait([first, *(task for task, _ in waiting)])
