@@ -84,6 +84,10 @@ class Scope:
         return self.key.startswith("room:")
 
 
+LOCAL = Scope.account("terminal", "local")
+"""Whoever sits at the terminal, who is the owner."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sender:
     """`is_nobody`: an anonymous admin, channel, webhook or bot; matches no person and no list."""

@@ -10,12 +10,11 @@ from core.memory.manager import MemoryNotice
 from core.notes.notebook import FILES
 from core.store.mailbox import OutboxItem
 from core.store.notes import PendingNote
-from core.types import Answer, Scope
+from core.types import LOCAL, Answer, Scope
 from gateway import texts
 from gateway.services import Services
 from gateway.supervisor import CONNECTED
 
-LOCAL = Scope.account("terminal", "local")
 LOOKED_AT = 20  # of a person's latest conversations, to find a private one
 
 

@@ -38,9 +38,6 @@ def _texts() -> dict[str, Any]:
     return tomllib.loads(files("gateway").joinpath("texts.toml").read_text(encoding="utf-8"))
 
 
-# Numbers, dates, names
-
-
 def counted(number: int, noun: str) -> str:
     """``1 line``, ``2,000 lines``."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
@@ -67,9 +64,6 @@ def person(name: str, account: Account) -> str:
     return f"**{escape(on_one_line(name) or account.user_id)}** ({account.platform.title()}, id `{account.user_id}`)"
 
 
-# Failures
-
-
 def away(age: timedelta) -> str:
     hours = round(age.total_seconds() / 3600)
     ago = f"{age.days} days ago" if age.days >= 2 else f"{hours} hours ago" if hours > 1 else "a while ago"
@@ -88,15 +82,9 @@ def unfinished(count: int) -> str:
     return f"Not finished: {counted(count, 'answer')}; this goes on after the next start." if count else ""
 
 
-# Conversations
-
-
 def titled(title: str | None) -> str:
     """A title to stand behind a noun; empty where there is none."""
     return f" “{escape(title)}”" if title else ""
-
-
-# Memory services
 
 
 def sync_state(counts: OutboxCounts) -> str:

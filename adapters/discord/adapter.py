@@ -34,13 +34,10 @@ if TYPE_CHECKING:
 API_URL = "https://discord.com"
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 API_PATH = "/api/v10"
-PAUSE_S = 4.0
 PAUSE_MOST_S = 300.0
 """Between sessions, of which Discord allows a thousand a day; where there was none it is tried again at once."""
 STEADY_AFTER_S = 60.0
 """A connection that lasted so long was a good one: the next failure is a first one again."""
-DOWN_S = 5.0
-"""How long the library may try to come back by itself: its pauses grow to a quarter of an hour."""
 CANCEL_EVERY_S = 0.2
 BAD_TOKEN = 4004
 HANG_UP_S = 3.0
@@ -48,12 +45,6 @@ ACKNOWLEDGED_WITHIN_S = 10.0
 VITAL = ("READY", "RESUMED")
 """Without these there is no session, so their failure has to end the connection."""
 LONGEST_RATE_LIMIT_S = 30.0
-HINT = (
-    "The conversation takes place on Discord. Markdown is rendered: bold, italic, strikethrough, headings, lists, "
-    "quotes, `code`, fenced code blocks with a language. Tables appear as monospaced text, so prefer short lists to "
-    "wide tables. Images cannot be embedded, mentions notify nobody. Long answers are split into several "
-    "messages."
-)
 WRONG_TOKEN = (
     "discord: the token was refused. Copy it again from the Developer Portal (your application, Bot, Reset Token) "
     "into DISCORD_BOT_TOKEN."
@@ -75,9 +66,15 @@ class Discord:
     """
 
     platform = PLATFORM
-    hint = HINT
-    pause_s = PAUSE_S
-    down_s = DOWN_S
+    hint = (
+        "The conversation takes place on Discord. Markdown is rendered: bold, italic, strikethrough, headings, lists, "
+        "quotes, `code`, fenced code blocks with a language. Tables appear as monospaced text, so prefer short lists "
+        "to wide tables. Images cannot be embedded, mentions notify nobody. Long answers are split into several "
+        "messages."
+    )
+    pause_s = 4.0
+    down_s = 5.0
+    """How long the library may try to come back by itself: its pauses grow to a quarter of an hour."""
 
     def __init__(
         self,

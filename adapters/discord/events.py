@@ -39,9 +39,6 @@ T = TypeVar("T")
 _Reader = Callable[[DiscordChannel], Inbound | None]
 
 TRIES = 3
-REST_S = 1.0
-WAITING_MOST = 1000
-"""Events in memory; what comes while there are more is fetched later."""
 CAUGHT_UP_FOR = timedelta(hours=24)
 CAUGHT_UP_MESSAGES = 50
 """Of what was missed, the last so many messages of a channel within this time are taken in later."""
@@ -60,8 +57,9 @@ class DiscordEvents:
     wait for its answer before it is acknowledged without one; Discord waits for three seconds. `rest_s`: between two
     tries."""
 
-    rest_s = REST_S
-    waiting_most = WAITING_MOST
+    rest_s = 1.0
+    waiting_most = 1000
+    """Events in memory; what comes while there are more is fetched later."""
     defer_after_s = 2.0
 
     def __init__(self, client: Callable[[], Awaitable[discord.Client]], inbox: Inbox, clock: Clock) -> None:

@@ -27,10 +27,6 @@ from core.types import Address, Answer
 if TYPE_CHECKING:
     from adapters.discord.events import DiscordEvents
 
-PACE_S = 1.2
-"""Five edits in five seconds is what one channel allows."""
-LIMIT_CHARS = 2000
-"""Discord announces more in places, but this is what every kind of message takes."""
 LIMIT_NONCE, LIMIT_LABEL, LIMIT_BUTTONS, LIMIT_FILES = 25, 80, 25, 10
 
 UNREADABLE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, AssertionError)
@@ -106,8 +102,10 @@ def _delivery(error: Exception, *, has_token: bool) -> DeliveryError:
 class _Messages:
     """What a `MessageApi` of Discord is in any case."""
 
-    limit_chars = LIMIT_CHARS
-    pace_s = PACE_S
+    limit_chars = 2000
+    """Discord announces more in places, but this is what every kind of message takes."""
+    pace_s = 1.2
+    """Five edits in five seconds is what one channel allows."""
 
     def measure(self, part: StyledText) -> int:
         """Code points of the text as it is sent."""

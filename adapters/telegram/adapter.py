@@ -28,21 +28,13 @@ if TYPE_CHECKING:
 
 API_URL = "https://api.telegram.org"
 KINDS = ("message", "edited_message", "callback_query")
-POLL_TIMEOUT_S = 30
 POLL_GRACE_S = 10
 TRIES = 3
 """How often an update may fail before it is set aside."""
-PAUSE_S = 1.0
 PAUSE_MOST_S = 8.0
 CONNECTIONS = 64
 """One of them is held by the poll."""
 DESCRIPTION_CHARS = 256
-HINT = (
-    "The conversation takes place on Telegram, mostly read on a phone. Markdown is rendered: bold, italic, "
-    "strikethrough, links, `code`, fenced code blocks with a language, quotes and lists. Headings appear as bold "
-    "lines and tables as monospaced text, so prefer short lists to wide tables. Images cannot be embedded. "
-    "Answers over 4096 characters are split into several messages."
-)
 
 _log = structlog.get_logger(__name__)
 _UNREADABLE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, AssertionError)
@@ -59,9 +51,14 @@ class Telegram:
     """
 
     platform = PLATFORM
-    hint = HINT
-    poll_timeout_s = POLL_TIMEOUT_S
-    pause_s = PAUSE_S
+    hint = (
+        "The conversation takes place on Telegram, mostly read on a phone. Markdown is rendered: bold, italic, "
+        "strikethrough, links, `code`, fenced code blocks with a language, quotes and lists. Headings appear as bold "
+        "lines and tables as monospaced text, so prefer short lists to wide tables. Images cannot be embedded. "
+        "Answers over 4096 characters are split into several messages."
+    )
+    poll_timeout_s = 30
+    pause_s = 1.0
 
     def __init__(self, *, token: str, api_url: str | None, inbox: Inbox, clock: Clock) -> None:
         self._root = (api_url or API_URL).rstrip("/")

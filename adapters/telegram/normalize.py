@@ -7,14 +7,14 @@ entities are UTF-16 code units, as Telegram counts them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 import telegram
 from telegram import CallbackQuery, Chat, MaybeInaccessibleMessage, Message, MessageEntity, Update, User
 
 from core.markup.markdown import utf16_length
-from core.types import Address, Attachment, Command, Inbound, Scope, Sender
+from core.types import Address, Attachment, Command, Inbound, Origin, Scope, Sender
 
 PLATFORM = "telegram"
 NOBODIES = frozenset({1087968824, 136817688, 777000})
@@ -61,20 +61,16 @@ def normalize(update: Update, me: User, now: datetime) -> Inbound | None:
         text=_clean(_cut(text, lead)) or _clean(text),
         message_id=str(message.message_id),
         # For an edit the moment of the edit: it distinguishes one edit of a message from the next.
-        sent_at=_shown_at(message) if is_edit else message.date.astimezone(UTC),
+        sent_at=message.edit_date or message.date,
         is_direct=is_direct,
         is_addressed=is_direct or (is_to_us and not is_other),
         command=None if is_edit else command,
         reply_to=str(answered.message_id) if answered else None,
         attachments=attachments,
-        origin="forwarded" if message.forward_origin else "via_bot" if message.via_bot else "typed",
+        origin=_origin(message),
         link_base=_link_base(message.chat, address),
         group_id=message.media_group_id,
     )
-
-
-def _shown_at(message: Message) -> datetime:
-    return (message.edit_date or message.date).astimezone(UTC)
 
 
 def moved(update: Update) -> tuple[str, str] | None:
@@ -99,7 +95,7 @@ def _pressed(query: CallbackQuery, now: datetime) -> Inbound | None:
         sender=sender,
         text=_clean(query.data),
         message_id=query.id,
-        sent_at=_shown_at(message) if isinstance(message, Message) and message.is_accessible else now,
+        sent_at=message.edit_date or message.date if isinstance(message, Message) and message.is_accessible else now,
         is_direct=message.chat.type == Chat.PRIVATE,
         reply_to=str(message.message_id),
     )
@@ -139,6 +135,10 @@ def _user(user: User) -> Sender:
     return Sender(id=str(user.id), name=_clean(user.full_name), is_nobody=user.is_bot or user.id in NOBODIES)
 
 
+def _origin(message: Message) -> Origin:
+    return "forwarded" if message.forward_origin else "via_bot" if message.via_bot else "typed"
+
+
 def _answered(message: Message) -> Message | None:
     """The message that this one answers; what stands in a topic formally answers the notice that opened the topic."""
     answered = message.reply_to_message
@@ -146,13 +146,13 @@ def _answered(message: Message) -> Message | None:
 
 
 def _is_meant(text: str, entities: tuple[MessageEntity, ...], answered: Message | None, me: User) -> bool:
-    is_reply = answered is not None and answered.from_user is not None and answered.from_user.id == me.id
+    is_reply = answered is not None and answered.from_user == me
     return is_reply or any(_is_mention(text, entity, me) for entity in entities)
 
 
 def _is_mention(text: str, entity: MessageEntity, me: User) -> bool:
     if entity.type == MessageEntity.TEXT_MENTION:
-        return entity.user is not None and entity.user.id == me.id
+        return entity.user == me
     return (
         entity.type == MessageEntity.MENTION
         and _cut(text, entity.offset, entity.length).lower() == f"@{me.username}".lower()

@@ -21,13 +21,12 @@ from core.errors import DeliveryError, StoreError
 from core.markup.markdown import to_plain
 from core.ports import Clock, DeliveryRecord, Reply, Sink
 from core.text.normalize import legible
-from core.types import Address, Answer, Command, CommandSpec, File, Inbound, Scope, Sender
+from core.types import LOCAL, Address, Answer, Command, CommandSpec, File, Inbound, Sender
 
 if TYPE_CHECKING:
     from adapters.terminal.screen import TerminalScreen
 
 ADDRESS = Address(platform="terminal", chat_id="local")
-SCOPE = Scope.account("terminal", "local")
 HISTORY = "terminal_history"
 FILES = "files"
 AGAIN_S = 1.0
@@ -111,7 +110,7 @@ class Terminal:
         return Inbound(
             kind="message",
             address=ADDRESS,
-            scope=SCOPE,
+            scope=LOCAL,
             sender=self._sender,
             text=text,
             message_id=uuid.uuid4().hex,

@@ -36,7 +36,7 @@ from core.store.sqlite.schema import list_value
 from core.store.sqlite.text_index import TextIndex, is_stale
 from core.text.normalize import bare, is_unspaced
 from core.text.terms import stop_words
-from core.types import Scope
+from core.types import LOCAL, Scope
 
 HISTORY, LOG = "terminal_history", "mneme.log"
 SHOWN = 8
@@ -51,7 +51,6 @@ UNCLEAR = (
 )
 _log = structlog.get_logger("forgetting")
 _ENTRY = re.compile(r"(?m)^(?=\n# )")
-_TERMINAL = Scope.account("terminal", "local")
 
 ForgetCopies = Callable[[Sequence[int], Sequence[int]], Awaitable[Sequence[str]]]
 """Asks the memory services that were told of messages and changes of notes, by id, to erase them; their names."""
@@ -183,7 +182,7 @@ class HomeFiles:
 
     def typed(self, scopes: frozenset[Scope]) -> list[str]:
         """What was typed in the terminal, if that is of these scopes."""
-        return list(filter(None, map(_typed, self._entries()))) if _TERMINAL in scopes else []
+        return list(filter(None, map(_typed, self._entries()))) if LOCAL in scopes else []
 
     def erase(self, scopes: frozenset[Scope], quoting: Quoting) -> list[str]:
         """Erases what repeats what was said, or was typed with the words; the names of files that cannot be written."""
@@ -191,7 +190,7 @@ class HomeFiles:
         for path in self._home.glob(f"{LOG}*"):
             # Words of people are logged by mistake only, and a single one may be one of ours.
             kept[path] = [line for line in _text_of(path).splitlines(keepends=True) if not quoting.repeats(line)]
-        if _TERMINAL in scopes:
+        if LOCAL in scopes:
             entries = [(entry, _typed(entry)) for entry in self._entries()]
             kept[self._home / HISTORY] = [
                 entry for entry, typed in entries if not (quoting.has_words(typed) or quoting.copies(typed))

@@ -10,7 +10,7 @@ from core.errors import Refused
 from core.store import rows
 from core.store.rows import Connection, Row, Values
 from core.store.sqlite.database import Database
-from core.types import Account, Address, ErasureEpoch, Scope
+from core.types import LOCAL, Account, Address, ErasureEpoch, Scope
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,9 +32,6 @@ class Job:
     ended_at: datetime | None = None
     id: int = 0
 
-
-LOCAL = Scope(key="account:terminal:local")
-"""Whose jobs they are that are delivered where nobody has spoken yet: at the terminal, or nowhere (cron)."""
 
 JOBS = """
 SELECT jobs.*, addresses.platform, addresses.chat_id, addresses.thread_id, scopes.key AS scope_key
@@ -132,7 +129,7 @@ def _check(connection: Connection, target: Address, scope: Scope) -> None:
     values = {"address": rows.find_address(connection, target), "room": Scope.room(target.platform, target.chat_id)}
     actual = connection.execute(SCOPE_OF_TARGET, values).fetchone()["key"]
     if actual is None and target.platform in ("cron", "terminal"):
-        actual = LOCAL.key
+        actual = LOCAL.key  # delivered where nobody has spoken yet: at the terminal, or nowhere
     if actual is None:
         raise Refused(f"Nobody has spoken with me at {target.key} yet, so nothing can be planned for it.")
     if actual != rows.clean(scope.key):

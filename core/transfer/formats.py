@@ -20,10 +20,7 @@ import ijson  # type: ignore[import-untyped]
 
 from core.errors import HistoryError
 from core.store.archive import TITLE_CHARS, Conversation, Skipped, TransferRecord
-from core.types import Address, Role, Scope
-
-HOME = Scope.account("terminal", "local")
-"""Whose an import is unless it says otherwise."""
+from core.types import LOCAL, Address, Role, Scope
 
 EMPTY = "messages without text or media"
 TIMELESS = "messages without a time"
@@ -41,7 +38,7 @@ class Choices:
     """What a file cannot say. `zone`: of times without one; `assistants`, `own`: names or ids of senders who are the
     assistant, and names of those who are the person."""
 
-    scope: Scope = HOME
+    scope: Scope = LOCAL
     zone: tzinfo = UTC
     assistants: frozenset[str] = frozenset()
     own: frozenset[str] = frozenset()

@@ -17,7 +17,7 @@ from core.search.results import CLOSE, OPEN, no_results, to_json, to_markdown
 from core.store.archive import ImportReport
 from core.store.notes import Author, Operation
 from core.store.query import SearchQuery
-from core.types import Payer, Scope, Session
+from core.types import LOCAL, Payer, Scope, Session
 from gateway import texts
 from gateway.cli import shell
 from gateway.cli.shell import AsJson, InScope, Limit, Words
@@ -74,7 +74,7 @@ def recall(  # noqa: PLR0913  The options are read off the signature.
             messages=messages,
             is_summarized=summary,
             is_expanded=expand,
-            payer=Payer(scope=shell.OWN),
+            payer=Payer(scope=LOCAL),
         )
         async with _searching(services, asked) as search:
             if text == STDIN:

@@ -23,7 +23,7 @@ from config.settings import Settings, SettingsError
 from core.errors import MnemeError, Refused
 from core.markup.markdown import to_plain
 from core.text.normalize import legible
-from core.types import Address, Answer, Command, Inbound, Scope, Sender, Session
+from core.types import LOCAL, Address, Answer, Command, Inbound, Scope, Sender, Session
 from gateway import logs
 from gateway.commands.registry import CommandContext
 from gateway.services import Services
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from gateway.commands.registry import CommandGroup
 
 HERE = Address(platform="terminal", chat_id="local")
-OWN = Scope.account("terminal", "local")
 OWNER = Sender(id="local", name="Owner")
 LOG = "mneme.log"
 _SCOPE = re.compile(r"(?:account|room):[a-z][a-z0-9_-]{0,31}:[^\s:]{1,100}")
@@ -74,7 +73,7 @@ def visit(work: Callable[[Services, CommandContext], Awaitable[object]], scope: 
         general = settings.general.model_copy(update={"log_level": "warning"})
         logs.configure(settings.model_copy(update={"general": general}), settings.home / LOG)
         async with Services.open(settings) as services:
-            now, own = services.clock.now(), OWN if scope is None else Scope(key=scope)
+            now, own = services.clock.now(), LOCAL if scope is None else Scope(key=scope)
             inbound = Inbound(
                 kind="message",
                 address=HERE,
@@ -88,7 +87,7 @@ def visit(work: Callable[[Services, CommandContext], Awaitable[object]], scope: 
             context = CommandContext(
                 inbound=inbound,
                 scope=own,
-                scopes=await services.people.scopes(OWN) if scope is None else frozenset({own}),
+                scopes=await services.people.scopes(LOCAL) if scope is None else frozenset({own}),
                 session=Session(address=HERE, scope=own, started_at=now),
                 is_owner=True,
                 is_shell=True,

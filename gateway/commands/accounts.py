@@ -47,18 +47,15 @@ class AccountCommands:
         if command.name == "unlink":
             return await self._part(context, words)
         if not words:
-            return await self._offer(context)
+            code = await self._links.offer(context.account, context.inbound.address, context.scope, self._now())
+            others = _names((await self._links.accounts(context.account))[1:])
+            linked = texts.LINKED_WITH.format(others=texts.listed(others)) if others else ""
+            return Answer(text=texts.LINK_CODE.format(code=code) + linked, kept=texts.LINK_CODE_KEPT)
         if words.startswith(_AGREED):
             return await self._agree(context, words.removeprefix(_AGREED))
         me = NamedAccount(account=context.account, name=context.inbound.sender.name)
         link = await self._links.claim(words, me, context.inbound.address, self._now())
         return Answer(text=_question(link.offered, link.claimed), confirm=_yes(link))
-
-    async def _offer(self, context: CommandContext) -> Answer:
-        code = await self._links.offer(context.account, context.inbound.address, context.scope, self._now())
-        others = _names((await self._links.accounts(context.account))[1:])
-        linked = texts.LINKED_WITH.format(others=texts.listed(others)) if others else ""
-        return Answer(text=texts.LINK_CODE.format(code=code) + linked, kept=texts.LINK_CODE_KEPT)
 
     async def _agree(self, context: CommandContext, digest: str) -> Answer:
         link = await self._links.agree(digest, context.account, self._now())

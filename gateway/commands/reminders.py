@@ -9,8 +9,7 @@ from core.errors import Refused
 from core.markup.markdown import escape
 from core.scheduling.appointments import ACTIONS, Action
 from core.store.actions import question
-from core.store.jobs import LOCAL
-from core.types import Address, Answer, Command, Scope, ToolContext
+from core.types import LOCAL, Address, Answer, Command, Scope, ToolContext
 from gateway import texts
 from gateway.commands.registry import CommandContext, announced, number_in
 from gateway.services import Services

@@ -20,11 +20,11 @@ from core.store.archive import Archive, ImportReport
 from core.store.query import SearchQuery
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
-from core.transfer.formats import HOME, parse_line, read_lines, to_line
-from core.types import Address, Message, Scope, Sender, Session
+from core.transfer.formats import parse_line, read_lines, to_line
+from core.types import LOCAL, Address, Message, Scope, Sender, Session
 from tests.fixtures.clock import SteadyClock
 
-HOME_SCOPES = frozenset({HOME})
+HOME_SCOPES = frozenset({LOCAL})
 
 
 def line(text: str = "hello", **values: Any) -> str:
@@ -196,7 +196,7 @@ async def test_export_comes_back_as_it_was_in_another_home(database: Database, t
             line("mine"),
         ],
     )
-    every = frozenset({scope, HOME})
+    every = frozenset({scope, LOCAL})
     out = [to_line(one) async for one in Archive(database).export(every)]
     async with Database.open(tmp_path / "other.db") as other:
         assert (await take(other, out)).taken == 3
@@ -217,7 +217,7 @@ async def test_own_sessions_come_back_as_themselves_and_tools_are_left_out(
 ) -> None:
     conversations = Conversations(database, clock)
     session = await conversations.create(
-        Session(address=Address(platform="terminal", chat_id="local"), scope=HOME, started_at=clock.now())
+        Session(address=Address(platform="terminal", chat_id="local"), scope=LOCAL, started_at=clock.now())
     )
     use = {"type": "tool_use", "id": "t1", "name": "reminder", "input": {}}
     result = {"type": "tool_result", "tool_use_id": "t1", "content": "done"}
@@ -256,7 +256,7 @@ async def test_an_answer_that_quotes_history_goes_out_and_comes_back_without_bei
 ) -> None:
     conversations = Conversations(database, clock)
     session = await conversations.create(
-        Session(address=Address(platform="terminal", chat_id="local"), scope=HOME, started_at=clock.now())
+        Session(address=Address(platform="terminal", chat_id="local"), scope=LOCAL, started_at=clock.now())
     )
     asked = Message(role="user", text="When is the ferry?", session_id=session.id, created_at=clock.now())
     result = {"type": "tool_result", "tool_use_id": "t1", "content": "ferry"}

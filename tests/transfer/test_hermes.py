@@ -15,8 +15,9 @@ from core.errors import HistoryError
 from core.store.archive import Archive
 from core.store.sqlite.database import Database
 from core.transfer import hermes
-from core.transfer.formats import EMPTY, HIDDEN, HOME, Choices, read_lines, to_line
+from core.transfer.formats import EMPTY, HIDDEN, Choices, read_lines, to_line
 from core.transfer.source import Source
+from core.types import LOCAL
 from tests.fixtures.exports import HERMES_TABLES, NOON, fill, hermes_store, zipped
 from tests.fixtures.import_reading import sorted_out, taken_from
 
@@ -91,7 +92,7 @@ async def test_a_session_that_goes_on_another_one_keeps_its_parent(tmp_path: Pat
         return [tuple(row) for row in found]
 
     assert await database.read(lineage) == [("hermes:s1", None, 1), ("hermes:s2", 1, 1), ("hermes:s3", 2, 1)]
-    lines = [to_line(record) async for record in Archive(database).export(frozenset({HOME}))]
+    lines = [to_line(record) async for record in Archive(database).export(frozenset({LOCAL}))]
     assert [json.loads(line).get("parent") for line in lines] == [None, "hermes:s1", "hermes:s2"]
     async with Database.open(tmp_path / "other.db") as other:
         await Archive(other).import_records(read_lines(lines), lambda _: None)

@@ -466,17 +466,15 @@ async def test_a_second_poller_on_this_machine_is_told_so_and_takes_nothing(
 
 
 async def test_a_refused_token_is_told_without_showing_it(api: BotApi, house: House) -> None:
-    good = api.token
-    for token in ("110201543:AAwrong", ""):
-        api.token = token
-        adapter = house.adapter()
-        api.token = good
-        with pytest.raises(ConfigError, match="TELEGRAM_BOT_TOKEN") as told:
-            await adapter.open()
-        # Nothing has to be closed after it.
-        del adapter
-        gc.collect()
-        assert "AAwrong" not in str(told.value) + repr(told.value.__cause__)
+    good, api.token = api.token, "110201543:AAwrong"
+    adapter = house.adapter()
+    api.token = good
+    with pytest.raises(ConfigError, match="TELEGRAM_BOT_TOKEN") as told:
+        await adapter.open()
+    # Nothing has to be closed after it.
+    del adapter
+    gc.collect()
+    assert "AAwrong" not in str(told.value) + repr(told.value.__cause__)
 
 
 @pytest.mark.parametrize(
