@@ -91,10 +91,8 @@ class NotesProvider(MemoryProvider):
 
     async def _answer(self, arguments: Json, context: ToolContext) -> str:
         asked = parsed(_Arguments, arguments)
-        if asked.operations and asked.action is not None:
-            raise ToolError("Give either an action or operations, not both.")
-        if not asked.operations and asked.action is None:
-            raise ToolError("Say what to do: an action, or several operations.")
+        if bool(asked.operations) == (asked.action is not None):
+            raise ToolError("Say what to do: either an action, or several operations.")
         if asked.action == "list":
             entries = await self._notebook.entries(context.scopes, asked.target)
             listed = [self._notebook.heading(asked.target, entries), *(f"- {entry}" for entry in entries)]
