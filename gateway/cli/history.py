@@ -216,9 +216,9 @@ def _show_report(report: ImportReport, source: Source, as_json: bool) -> None:
         typer.echo(f"Read: {', '.join(source.files[:SHOWN_FILES])}{f' and {more:,} more' if more > 0 else ''}.")
     typer.echo(f"Took in {taken}{known}; {sessions} in the file.")
     if report.skipped:
-        typer.echo(
-            "\n".join(["Not taken:", *(f"  {number:,} {reason}" for reason, number in report.skipped.most_common())])
-        )
+        typer.echo("Not taken:")
+    for reason, number in report.skipped.most_common():
+        typer.echo(f"  {number:,} {reason}")
     if report.refused:
         more = report.refused - len(report.reasons)
         lines = [f"Refused {texts.counted(report.refused, 'line')}:", *(f"  {reason}" for reason in report.reasons)]
@@ -228,7 +228,6 @@ def _show_report(report: ImportReport, source: Source, as_json: bool) -> None:
 async def _take_notes(services: Services, scope: Scope, found: dict[str, list[str]], is_quiet: bool) -> None:
     """Takes the notes of Hermes; nobody typed them here, so they wait for a yes."""
     scopes = frozenset({scope})
-    before = len(await services.notebook.review.waiting(scopes))
     for target, entries in found.items():
         for entry in entries:
             addition = [Operation(action="add", content=entry)]
@@ -236,8 +235,8 @@ async def _take_notes(services: Services, scope: Scope, found: dict[str, list[st
                 await services.notebook.apply(scope, scopes, target, addition, Author())
             except Refused as refusal:
                 typer.echo(f"Not taken: {refusal}", err=True)
-    waiting = len(await services.notebook.review.waiting(scopes)) - before
-    if waiting and not is_quiet:
+    waiting = len(await services.notebook.review.waiting(scopes))
+    if found and waiting and not is_quiet:
         typer.echo(f"{texts.counted(waiting, 'note')} wait for your yes: `mneme memory pending` lists them.")
 
 
