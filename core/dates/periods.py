@@ -14,8 +14,7 @@ from core.dates.schedule import calendar_day, existing, later
 Period = tuple[datetime, datetime]
 """From the first moment (UTC) until before the second; while it is read, as clocks show it, naive."""
 
-WORDS = 7
-"""No period is named with more words."""
+WORDS = 7  # no period is named with more words
 _DAY = timedelta(days=1)
 _LEADS = ("in the", "on the", "in", "on", "during the", "during", "over the", "over", "since", "the")
 _NEAR = {"last night": -1, "this morning": 0, "this afternoon": 0, "this evening": 0}

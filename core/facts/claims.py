@@ -25,8 +25,7 @@ from core.text.normalize import is_unspaced, language_data
 from core.text.terms import ME, attribute_of, entity_key, is_several, kin_words, names_in
 from core.types import Account, ErasureEpoch, Message, Scope, Sender
 
-LIMIT_CHARS = 2_000
-"""A longer message is most likely pasted."""
+LIMIT_CHARS = 2_000  # a longer message is most likely pasted
 CLAUSE_CHARS = 240
 THING_WORDS = 8
 NAME_CHARS_UNSPACED = 8
@@ -78,8 +77,7 @@ SingleAttribute = Literal[
 ]
 """What has one value only, for the model."""
 TRUST: dict[FactOrigin, float] = {"person": 0.95, "rule": 0.7, "model": 0.6}
-ASKED = 0.9
-"""Trust in what a person asks to be remembered."""
+ASKED = 0.9  # trust in what a person asks to be remembered
 FACT_CHARS = 400
 
 

@@ -62,8 +62,7 @@ _YOUNG = re.compile("[^\\w\0-\u057f\u0900-\u2064]")
 """Where signs stand that may be younger than SQLite's tokenizer, which takes them for letters: most emoji, skin tones,
 currencies like the rouble's, isolates around a name. ``thanks🥰`` would be one word."""
 
-LIMIT_CHARS = 10_000
-"""What is typed beyond this is not searched for."""
+LIMIT_CHARS = 10_000  # what is typed beyond this is not searched for
 LIMIT_TERMS = 64
 _QUOTES = str.maketrans({"\u201c": '"', "\u201d": '"', "\u201e": '"', "\u2033": '"', "\0": " "})
 

@@ -21,13 +21,10 @@ from core.text.terms import stop_words, terms_of
 Way = tuple[str, ...]
 """Terms that belong together."""
 
-MOST = 100
-"""So many ways at most, of a text."""
+MOST = 100  # so many ways at most, of a text
 LOOK_CHARS = 300
-SHORTEST_PART = 3
-"""Letters of a word that may be a part of another."""
-PARTS = 5
-"""An identifier of more parts is looked for as it was typed."""
+SHORTEST_PART = 3  # letters of a word that may be a part of another
+PARTS = 5  # an identifier of more parts is looked for as it was typed
 NUMBER_DIGITS = 9
 _TOKEN = re.compile(r"(?<!\S)\S{2,60}(?!\S)")
 _KINDS = re.compile(r"\d+|[^\W\d_]+")
@@ -43,8 +40,7 @@ _FIGURE = re.compile("(?<![\\d.,])(\\d{1,9})([\u4e00-\u9fff])")
 """Both with what is counted."""
 _RUN = re.compile(r"\d+(?:[ .,/'()-]{1,2}\d+)*", re.ASCII)
 _TIME = re.compile(r"\b(\d{1,2})(?:[:.h](\d\d))? ?(am|pm)?\b", re.ASCII | re.IGNORECASE)
-SHORTEST, LONGEST = 4, 15
-"""Digits of a number that may be written in groups."""
+SHORTEST, LONGEST = 4, 15  # digits of a number that may be written in groups
 GROUPS_MOST = 5
 PHONE = 7
 
@@ -200,8 +196,7 @@ _ALPHABETS = (
 )
 """Letters and the vowels among them; what a word is mended with are those of its first letter."""
 SWAPPED, DOUBLED, DROPPED, ADDED, BESIDE, VOWEL = 1.0, 1.0, 0.7, 0.5, 0.8, 0.4
-FIRST = 0.6
-"""The first letter is seldom wrong."""
+FIRST = 0.6  # the first letter is seldom wrong
 
 
 def meant(word: str) -> dict[str, float]:
@@ -256,8 +251,7 @@ def are_kin(one: str, other: str) -> bool:
     return shared >= KIN_LETTERS and shared >= KIN_SHARE * max(len(one), len(other)) and one != other
 
 
-FORM_LETTERS = 4
-"""Letters of a word that is taken for the singular of another."""
+FORM_LETTERS = 4  # letters of a word that is taken for the singular of another
 _CYRILLIC = re.compile("[\u0430-\u044f\u0451]{3,}")
 
 
