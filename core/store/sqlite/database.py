@@ -86,7 +86,8 @@ class Database:
             await _run(writer, path, lambda connection: _migrate(connection, path))
             connections = [await _connect(stack, path, is_reader=True) for _ in range(READERS)]
             with _translated(path):
-                near = stack.enter_context(contextlib.closing(_opened(path, is_reader=True)))
+                near = stack.enter_context(contextlib.closing(_opened(path)))
+                _configure(near, is_reader=True)
                 near.execute("PRAGMA busy_timeout = 0")
             yield cls(path, writer, connections, near)
 
@@ -179,18 +180,24 @@ class _Connection(sqlite3.Connection):
 
 
 async def _connect(stack: contextlib.AsyncExitStack, path: Path, *, is_reader: bool) -> aiosqlite.Connection:
-    opening = aiosqlite.Connection(lambda: _opened(path, is_reader=is_reader), iter_chunk_size=64)
+    opening = aiosqlite.Connection(lambda: _opened(path), iter_chunk_size=64)
     with _translated(path):
-        return await stack.enter_async_context(opening)
+        connection = await stack.enter_async_context(opening)
+    await _run(connection, path, lambda opened: _configure(opened, is_reader))
+    return connection
 
 
-def _opened(path: Path, *, is_reader: bool) -> sqlite3.Connection:
+def _opened(path: Path) -> sqlite3.Connection:
     sqlite3.register_adapter(datetime, rows.timestamp)
     kinds: tuple[Any, ...] = (Account, Address, Scope)
     for kind in kinds:
         sqlite3.register_adapter(kind, lambda one: rows.clean(one.key))
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, factory=_Connection)
     connection.row_factory = sqlite3.Row
+    return connection
+
+
+def _configure(connection: sqlite3.Connection, is_reader: bool) -> None:
     connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
     connection.execute("PRAGMA foreign_keys = ON")
     connection.execute("PRAGMA cache_size = -16384")
@@ -200,14 +207,13 @@ def _opened(path: Path, *, is_reader: bool) -> sqlite3.Connection:
     register(connection)
     if is_reader:
         connection.execute("PRAGMA query_only = ON")
-        return connection
+        return
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = FULL")
     # Most of a message's ten pages are those of the one before it: the rarer a checkpoint, the fewer are copied twice.
     connection.execute(f"PRAGMA wal_autocheckpoint = {LOG_PAGES}")
     # What is forgotten leaves no byte in freed pages. FAST leaves those; ON costs 0.2 % more written bytes.
     connection.execute("PRAGMA secure_delete = ON")
-    return connection
 
 
 async def _run(connection: aiosqlite.Connection, path: Path, work: Callable[[sqlite3.Connection], T]) -> T:
