@@ -142,21 +142,18 @@ def _clause(text: str, is_excluded: bool, is_prefix: bool) -> Clause | None:
         if kind == "words":
             head = _head(part)
             is_open = is_prefix and index == len(cut) - 1 and head == part
-            phrases.append(Phrase(_word(head, is_excluded), is_open))
-            marks.append(" ".join(words_of(head)) + ("*" if is_open else ""))
+            words, signed = words_of(head), signed_terms(head)
+            forms = [head]
+            if len(signed) == 1 and len(words) <= 1:
+                # With a sign (C++) both forms are wanted, and only the signed one is excluded.
+                forms = signed if is_excluded else [head, *signed]
+            phrases.append(Phrase(tuple(forms), is_open))
+            marks.append(" ".join(words) + ("*" if is_open else ""))
         else:
             run = " ".join(pairs_of(part)[:LIMIT_TERMS]) or part
             phrases.append(Phrase((run if kind == "run" else symbol_token(part),)))
             marks.append(part)
     return Clause(tuple(dict.fromkeys(phrases)), tuple(marks), is_excluded) if phrases else None
-
-
-def _word(part: str, is_excluded: bool) -> tuple[str, ...]:
-    """A word or a phrase; with a sign (``C++``) both forms are wanted, and only the signed one is excluded."""
-    signed = signed_terms(part)
-    if len(signed) != 1 or len(words_of(part)) > 1:
-        return (part,)
-    return (signed[0],) if is_excluded else (part, signed[0])
 
 
 def _head(part: str) -> str:

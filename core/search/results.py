@@ -187,15 +187,13 @@ class Highlighter:
     """Finds terms of a plan (words, ``ferr*``, phrases); runs and emoji are found inside of others."""
 
     def __init__(self, terms: Iterable[str]) -> None:
-        runs, beginnings, words = list[str](), list[str](), list[str]()
+        kinds: dict[str, list[str]] = {"run": [], "beginning": [], "word": []}
         for term in sorted(terms, key=len, reverse=True):
+            kind = "run" if is_unspaced(term) else "beginning" if term.endswith("*") else "word"
             parts = [re.escape(part) for part in (plain(part)[0] for part in term.rstrip("*").split()) if part]
-            if parts and is_unspaced(term):
-                runs.append("".join(parts))
-            elif parts:
-                (beginnings if term.endswith("*") else words).append(r"[\W_]{1,4}".join(parts))
+            if parts:
+                kinds[kind].append(("" if kind == "run" else r"[\W_]{1,4}").join(parts))
         # Literals alone: where words begin and end is looked at for what they match, which is ten times as fast.
-        kinds = {"run": runs, "beginning": beginnings, "word": words}
         groups = [f"(?P<{kind}>{'|'.join(one)})" for kind, one in kinds.items() if one]
         self._terms = re.compile("|".join(groups)) if groups else None
 
@@ -277,10 +275,12 @@ def to_json(findings: SearchResults) -> dict[str, Any]:
         "query": findings.query,
         "shape": findings.shape,
         "took_ms": findings.took_ms,
-        "sessions": [_session(found) for found in findings.sessions],
+        "sessions": list(map(_session, findings.sessions)),
+        "messages": list(map(_message, findings.messages)),
+        "has_more": findings.has_more,
+        "note": findings.note,
     }
-    messages = [_message(hit) for hit in findings.messages]
-    return _with(shown, messages=messages, has_more=findings.has_more, note=findings.note)
+    return _unusual(shown)
 
 
 def to_markdown(findings: SearchResults, zone: tzinfo) -> str:
@@ -301,9 +301,13 @@ def no_results(findings: SearchResults) -> str:
     return nothing if findings.note is None else f"{nothing} {findings.note}"
 
 
-def _with(fields: dict[str, Any], **optional: Any) -> dict[str, Any]:
-    """The fields, and those of the optional ones that have something."""
-    return fields | {name: value for name, value in optional.items() if value or value == ""}
+_USUAL = {"messages": [], "has_more": False, "origin": "typed"}
+_USUAL |= dict.fromkeys(["note", "external_session", "summary", "preview", "external_id", "link"])
+"""Fields that are left out where they have this value."""
+
+
+def _unusual(fields: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if name not in _USUAL or value != _USUAL[name]}
 
 
 def _session(found: FoundSession) -> dict[str, Any]:
@@ -320,20 +324,18 @@ def _session(found: FoundSession) -> dict[str, Any]:
         "bookend_end": list(map(_message, found.bookend_end)),
         "messages_before": found.messages_before,
         "messages_after": found.messages_after,
+        "external_session": session.external_id,
+        "summary": found.summary,
+        "preview": found.preview,
     }
-    return _with(fields, external_session=session.external_id, summary=found.summary, preview=found.preview)
-
-
-_OPTIONAL = {"external_id": None, "link": None, "origin": "typed"}
-"""Fields of a message that are left out where they have this value."""
+    return _unusual(fields)
 
 
 def _message(item: Hit | ShownMessage) -> dict[str, Any]:
     fields = item._asdict() | {"at": item.at.isoformat()}
     if isinstance(item, Hit):
         fields["score"] = round(item.score, 6)
-    unshown = {"session_id", "sender_id", *(name for name, usual in _OPTIONAL.items() if fields.get(name) == usual)}
-    return {name: value for name, value in fields.items() if name not in unshown}
+    return _unusual({name: value for name, value in fields.items() if name not in ("session_id", "sender_id")})
 
 
 def _head(number: str, found: FoundSession, at: datetime) -> str:

@@ -195,7 +195,6 @@ _ALIKE = re.compile(f"([{_HAN}]+)|([{_HIRAGANA}]+)|[^{_HAN}{_HIRAGANA}]+")
 _LAST = re.compile("(?:んだ|のだ|のか|だ|か)$")
 _OTHER = re.compile(f"[{_HANGUL}{_SOUTHERN}]")
 _NOT_HAN = re.compile(f"[^{_HAN}]+")
-_SINGLE = re.compile(f"[{_HAN}]")
 
 
 def run_terms(run: str) -> list[str]:
@@ -247,7 +246,7 @@ def asked_terms(run: str) -> tuple[str, ...]:
         else:
             for words in _chinese().sub(lambda match: match[1] or " ", part).split():
                 pairs += _pairs(words)
-                singles += _SINGLE.findall(words)
+                singles += _NOT_HAN.sub("", words)
     return (*pairs, *(one for one in singles if one not in _plain_han()))
 
 
@@ -265,7 +264,7 @@ def _japanese(words: str, pairs: list[str], singles: list[str]) -> None:
         part = match[0]
         if not match[2]:
             pairs += _pairs(part) if len(part) > 1 else []
-            singles += _SINGLE.findall(part)
+            singles += _NOT_HAN.sub("", part)
         else:
             particle = _any_of("japanese_particles").match(part) if previous else None
             rest = part[particle.end() :] if particle else part
@@ -340,31 +339,21 @@ def entity_key(name: str) -> str:
 def names_in(text: str) -> tuple[str, ...]:
     """The names in a statement as written, at most `MOST`: neighbouring words with capitals that are not ordinary
     words."""
-    found: list[str] = []
-    parts: list[str] = []
+    names: list[list[str]] = [[]]
     end = -1
     for match in _WORD.finditer(fold(text)[:2000]):
-        is_near = bool(parts) and match.string[end : match.start()] == " "
         word = re.sub(r"[’']s$|[’']$", "", match[0])
-        if not is_near:
-            _keep(found, parts)
-        if word[:1].isupper() and len(word) > 1 and word.casefold().replace("’", "'") not in _ordinary():
-            parts.append(word)
-        else:
-            _keep(found, parts)
+        is_name = word[:1].isupper() and len(word) > 1 and word.casefold().replace("’", "'") not in _ordinary()
+        if not is_name or match.string[end : match.start()] != " ":
+            names.append([])
+        if is_name:
+            names[-1].append(word)
         end = match.end()
         if word != match[0]:
             # "Ana's": the name is over.
-            _keep(found, parts)
-    _keep(found, parts)
-    return tuple(found[:MOST])
-
-
-def _keep(found: list[str], parts: list[str]) -> None:
-    name = " ".join(parts)[:NAME_CHARS]
-    if name and name not in found:
-        found.append(name)
-    parts.clear()
+            names.append([])
+    found = dict.fromkeys(" ".join(parts)[:NAME_CHARS] for parts in names if parts)
+    return tuple(found)[:MOST]
 
 
 def keys_in(text: str) -> tuple[str, ...]:

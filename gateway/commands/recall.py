@@ -56,7 +56,7 @@ class RecallCommands:
         buttons = _next(results, context.session.id)
         if results.has_more and len(text) <= CARRIED_CHARS:
             arguments = " ".join([*(f"--{switch}" for switch in switches), next_page(text)])
-            buttons.append(_look("More", arguments))
+            buttons.append(button("More", "recall", arguments))
         return Answer(text=to_markdown(results, self._zone), buttons=tuple(buttons))
 
 
@@ -66,9 +66,9 @@ def _next(results: SearchResults, present_id: int) -> list[Button]:
         return [way for found in results.sessions for way in _beyond(found, results.shape == "scroll", present_id)]
     shown = list(enumerate(results.sessions[:SHOWN_WITH_BUTTONS], 1))
     looks = [
-        _look(f"Around {number}", f"around:{found.matches[0].message_id}")
+        button(f"Around {number}", "recall", f"around:{found.matches[0].message_id}")
         if found.matches
-        else _look(f"Read {number}", f"in:{found.session.id}")
+        else button(f"Read {number}", "recall", f"in:{found.session.id}")
         for number, found in shown
     ]
     return looks + [_go_on(str(number), found) for number, found in shown if found.session.id != present_id]
@@ -77,15 +77,11 @@ def _next(results: SearchResults, present_id: int) -> list[Button]:
 def _beyond(found: FoundSession, is_scroll: bool, present_id: int) -> list[Button]:
     buttons = []
     if found.messages_before and found.window:
-        buttons.append(_look("Earlier", f"around:{found.window[0].message_id}"))
+        buttons.append(button("Earlier", "recall", f"around:{found.window[0].message_id}"))
     if found.messages_after and found.window:
         last = found.window[-1 if is_scroll else READ_FIRST - 1]
-        buttons.append(_look("Later", f"around:{last.message_id}"))
+        buttons.append(button("Later", "recall", f"around:{last.message_id}"))
     return buttons if found.session.id == present_id else [*buttons, _go_on("it", found)]
-
-
-def _look(label: str, arguments: str) -> Button:
-    return button(label, "recall", arguments)
 
 
 def _go_on(name: str, found: FoundSession) -> Button:

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from itertools import groupby
 
 from core.errors import StoreError
-from core.store.rows import Connection, Row, T, clean, insert, meta, set_meta
+from core.store.rows import Connection, T, clean, insert, meta, set_meta
 from core.store.sqlite.database import Database
 from core.store.sqlite.schema import (
     CURSOR,
@@ -281,8 +281,11 @@ INSERT INTO fact_entities (entity_id, fact_id) VALUES (:entity, :fact) ON CONFLI
 
 
 def index_fact(connection: Connection, fact_id: int) -> None:
+    row = connection.execute(_INDEXED, {"id": fact_id}).fetchone()
+    kinds = {"terms": (*terms_of(row["content"]), *terms_of(row["speaker"])), "hints": hints_of(row["attribute"])}
     values: dict[str, object] = {"id": fact_id}
-    values["terms"], values["hints"] = _terms(connection.execute(_INDEXED, values).fetchone())
+    for kind, terms in kinds.items():
+        values[kind] = " ".join(scoped(row["scope_id"], term) for term in terms)
     connection.execute("DELETE FROM facts_fts WHERE rowid = :id", values)
     connection.execute("INSERT INTO facts_fts (rowid, terms, hints) VALUES (:id, :terms, :hints)", values)
 
@@ -298,16 +301,9 @@ def keep_names(connection: Connection, fact_id: int, scope_id: int, names: Itera
 def mend(connection: Connection) -> bool:
     """Makes the index of the facts anew where it cannot be used or does not hold what it should; False where all is
     well."""
-    is_wrong = bool(_wrong_facts(connection))
-    if is_wrong:
+    if is_wrong := bool(_wrong_facts(connection)):
         _renew_facts(connection)
     return is_wrong
-
-
-def _terms(row: Row) -> tuple[str, str]:
-    words, hints = (*terms_of(row["content"]), *terms_of(row["speaker"])), hints_of(row["attribute"])
-    held, asked = (" ".join(scoped(row["scope_id"], term) for term in terms) for terms in (words, hints))
-    return held, asked
 
 
 def _wrong_facts(connection: Connection) -> list[str]:

@@ -160,7 +160,7 @@ class Passages:
         window = (*first, *(item for item in whole.bookend_end[-READ_LAST:] if item not in first))
         return FoundSession(
             session=session,
-            preview=_line(first[0].text[:PREVIEW_CHARS]) if first else None,
+            preview=" ".join(first[0].text[:PREVIEW_CHARS].split()) if first else None,
             window=window,
             messages_after=len(whole.window) + whole.messages_after - len(window),
         )
@@ -183,8 +183,8 @@ class Passages:
             found += self._connection.execute(statement, {**values, "scope": scope}).fetchall()
         if len(query.scopes) > 1:
             found.sort(key=lambda row: (row[7], row[0]), reverse=True)
-        shown = [FoundSession(session=session_of(row[:SHOWN_COLUMNS]), preview=_line(row[-1])) for row in found[page]]
-        return shown, len(found) > page.stop
+        shown = [(session_of(row[:SHOWN_COLUMNS]), " ".join(row[-1].split())) for row in found[page]]
+        return [FoundSession(session=session, preview=preview) for session, preview in shown], len(found) > page.stop
 
 
 @lru_cache(maxsize=64)
@@ -212,7 +212,3 @@ def _browsing(within: str, narrowed: str, narrowed_later: str) -> str:
 def link(base: str | None, platform_id: str | None) -> str | None:
     """Where a message can be opened on its platform; None where it has no such links, or the id is none of its own."""
     return f"{base}{platform_id}" if base and platform_id and platform_id.isdecimal() else None
-
-
-def _line(text: str | None) -> str | None:
-    return None if text is None else " ".join(text.split())
