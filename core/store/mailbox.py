@@ -321,8 +321,7 @@ class Outbox:
 
     async def find(self, outbox_item: OutboxItem) -> OutboxItem:
         """What an earlier process made of this item; else the item."""
-        statement, values = "SELECT * FROM outbox WHERE key = :key", {"key": outbox_item.key}
-        row = await self._database.fetch_one(statement, values)
+        row = await self._database.fetch_one("SELECT * FROM outbox WHERE key = :key", {"key": outbox_item.key})
         return outbox_item if row is None else _outbox_item(row)
 
     async def put(self, outbox_item: OutboxItem, *, is_own: bool = False, epoch: ErasureEpoch | None = None) -> bool:

@@ -189,11 +189,12 @@ def place(address: Address) -> dict[str, str]:
     return {"platform": address.platform, "chat_id": address.chat_id, "thread_id": address.thread_id or ""}
 
 
+ADDRESS = "SELECT id FROM addresses WHERE platform = :platform AND chat_id = :chat_id AND thread_id = :thread_id"
+"""The id of the address of a `place`."""
+
+
 def find_address(connection: Connection, address: Address) -> int | None:
-    row = connection.execute(
-        "SELECT id FROM addresses WHERE platform = :platform AND chat_id = :chat_id AND thread_id = :thread_id",
-        place(address),
-    ).fetchone()
+    row = connection.execute(ADDRESS, place(address)).fetchone()
     return None if row is None else int(row["id"])
 
 

@@ -64,7 +64,9 @@ VALUES (:address, :scope, :external_id, :parent_id, (SELECT COALESCE(root_id, id
 """
 END = "UPDATE sessions SET ended_at = :at, end_reason = :reason WHERE id = :id AND ended_at IS NULL"
 REOPEN = "UPDATE sessions SET ended_at = NULL, end_reason = NULL WHERE id = :id"
-END_OPEN = "UPDATE sessions SET ended_at = :at, end_reason = :reason WHERE address_id = :address AND ended_at IS NULL"
+END_OPEN = f"""
+UPDATE sessions SET ended_at = :at, end_reason = :reason WHERE address_id = ({rows.ADDRESS}) AND ended_at IS NULL
+"""
 SET_PROMPT = """
 UPDATE sessions SET system_prompt = :prompt, sight = :sight WHERE id = :id AND system_prompt IN ('', :prompt)
 """
@@ -103,10 +105,9 @@ _KNOWN = f"""
 SELECT {MESSAGE_COLUMNS}, messages.sent FROM sessions JOIN messages ON messages.address_id = sessions.address_id
 WHERE sessions.id = :session_id AND messages.external_id = :external_id
 """
-_THERE = """
-FROM addresses JOIN messages ON messages.address_id = addresses.id JOIN sessions ON sessions.id = messages.session_id
-WHERE addresses.platform = :platform AND addresses.chat_id = :chat_id AND addresses.thread_id = :thread_id
-    AND messages.external_id = :external_id
+_THERE = f"""
+FROM messages JOIN sessions ON sessions.id = messages.session_id
+WHERE messages.address_id = ({rows.ADDRESS}) AND messages.external_id = :external_id
 """
 _BY_EXTERNAL_ID = f"SELECT messages.id, messages.session_id, messages.kind, messages.text, messages.blocks {_THERE}"
 _VISIBLE_BY_EXTERNAL_ID = f"SELECT {MESSAGE_COLUMNS} {_THERE} AND messages.kind = 'chat' AND {visible()}"
@@ -134,11 +135,7 @@ WHERE first.id = :session_id AND COALESCE(first.root_id, first.id) = first.id AN
 """Deletes the title made of the first words of a conversation from all its parts, not one given by hand or imported."""
 
 _MARK = "INSERT INTO veils (address_id, at) VALUES (:address, :now) ON CONFLICT (address_id) DO NOTHING"
-_UNMARK = """
-DELETE FROM veils WHERE address_id = (
-    SELECT id FROM addresses WHERE platform = :platform AND chat_id = :chat_id AND thread_id = :thread_id
-)
-"""
+_UNMARK = f"DELETE FROM veils WHERE address_id = ({rows.ADDRESS})"
 _EMPTY_INBOX = """
 UPDATE inbox SET inbound = json_set(
     inbound, '$.text', '', '$.command', NULL, '$.attachments', json('[]'), '$.reply_to', NULL
@@ -149,7 +146,7 @@ SELECT platform, chat_id, thread_id FROM veils JOIN addresses ON addresses.id = 
 ORDER BY veils.at, addresses.id
 """
 _WAITING = "SELECT id FROM inbox WHERE address_id IN (SELECT address_id FROM veils)"
-_ENTRY = "SELECT id FROM inbox WHERE address_id = :address AND external_id = :external"
+_ENTRY = f"SELECT id FROM inbox WHERE address_id = ({rows.ADDRESS}) AND external_id = :external_id"
 
 CACHED_MESSAGES = 2_000
 """Most that are kept as they were read, of all histories together."""
@@ -287,7 +284,7 @@ class Conversations:
             session = _load(connection, session_id)
             if session.ended_at is None:
                 return session
-            _end_open(connection, session.address, "resumed", at)
+            connection.execute(END_OPEN, {**place(session.address), "reason": "resumed", "at": at})
             connection.execute(REOPEN, {"id": session_id})
             return _load(connection, session_id)
 
@@ -357,11 +354,7 @@ class Conversations:
         return await self._database.read(lambda connection: self._history(connection, session, scopes))
 
     async def keep_prompt(
-        self,
-        session_id: int,
-        prompt: str,
-        sight: frozenset[Scope] = frozenset(),
-        epoch: ErasureEpoch | None = None,
+        self, session_id: int, prompt: str, sight: frozenset[Scope] = frozenset(), epoch: ErasureEpoch | None = None
     ) -> Session:
         """Stores the system prompt of a session that has none, with the scopes it was written from, or what is seen
         with the prompt that it has; returns the session as it stands."""
@@ -399,8 +392,8 @@ class Conversations:
         def work(connection: Connection) -> int | None:
             message_id = amend_message(connection, address, external_id, text)
             if text is None:
-                values = {"address": rows.find_address(connection, address), "external": external_id}
-                close_entries(connection, [row["id"] for row in connection.execute(_ENTRY, values).fetchall()], now)
+                waiting = connection.execute(_ENTRY, {**place(address), "external_id": external_id}).fetchall()
+                close_entries(connection, [row["id"] for row in waiting], now)
             return message_id
 
         message_id = await write_text(self._database, work)
@@ -474,7 +467,7 @@ def create(connection: Connection, session: Session, ending: EndReason = "new") 
     One with `ended_at` (an import) is stored beside the open one. Counters start at zero.
     """
     if session.ended_at is None:
-        _end_open(connection, session.address, ending, session.started_at)
+        connection.execute(END_OPEN, {**place(session.address), "reason": ending, "at": session.started_at})
     if session.parent_id is not None:
         _load(connection, session.parent_id)
     values = {
@@ -491,11 +484,6 @@ def _load(connection: Connection, session_id: int) -> Session:
     if row is None:
         raise StoreError(f"There is no session {session_id}.")
     return rows.session_of(row)
-
-
-def _end_open(connection: Connection, address: Address, reason: EndReason, at: datetime) -> None:
-    values = {"address": rows.find_address(connection, address), "reason": reason, "at": at}
-    connection.execute(END_OPEN, values)
 
 
 def append(connection: Connection, message: Message) -> Message:
