@@ -135,9 +135,7 @@ def load_blocks(encoded: str | None) -> tuple[Json, ...] | None:
     return None if encoded is None else tuple(from_json(encoded))
 
 
-@cache
-def _adapter(kind: Any) -> TypeAdapter[Any]:
-    return TypeAdapter(kind)
+_adapter: Callable[[Any], TypeAdapter[Any]] = cache(TypeAdapter)
 
 
 def dump_inbound(inbound: Inbound) -> str:

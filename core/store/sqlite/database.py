@@ -164,8 +164,7 @@ class Database:
 
     async def data_version(self) -> int:
         """A number that changes when another process has written."""
-        read = "PRAGMA data_version"
-        return await _run(self._writer, self.path, lambda connection: connection.execute(read).fetchone()[0])
+        return await _run(self._writer, self.path, lambda one: one.execute("PRAGMA data_version").fetchone()[0])
 
 
 class _Connection(sqlite3.Connection):
