@@ -200,8 +200,9 @@ class MemoryManager:
         has_all = not implements(one.provider, "on_forget")
         if has_all and task.hook == "on_forget":
             raise DeliveryError(f"{one.name} has no way to erase what it was told", is_permanent=True)
-        # What forgets nothing is told nothing anew.
-        arguments = None if has_all and task.is_repeated else await self._queue.arguments(task)
+        # What forgets nothing is told no turn anew, which its mark tells.
+        is_anew = task.hook == "sync_turn" and "." in task.turn
+        arguments = None if has_all and is_anew else await self._queue.arguments(task)
         if arguments is None:
             return
         try:

@@ -57,11 +57,6 @@ class SyncTask:
         return f"{PLATFORM}:{self.provider}:{self.session}:{self.turn}:{self.hook}"
 
     @property
-    def is_repeated(self) -> bool:
-        """Whether it is a turn that was told before, with something that was forgotten."""
-        return self.hook == "sync_turn" and "." in self.turn
-
-    @property
     def payload(self) -> str:
         return json.dumps([self.scope.key, *self.ids]) if self.scope else ""
 
