@@ -207,12 +207,25 @@ def _configure(connection: sqlite3.Connection, is_reader: bool) -> None:
     if is_reader:
         connection.execute("PRAGMA query_only = ON")
         return
-    connection.execute("PRAGMA journal_mode = WAL")
+    _log_ahead(connection)
     connection.execute("PRAGMA synchronous = FULL")
     # Most of a message's ten pages are those of the one before it: the rarer a checkpoint, the fewer are copied twice.
     connection.execute(f"PRAGMA wal_autocheckpoint = {LOG_PAGES}")
     # What is forgotten leaves no byte in freed pages. FAST leaves those; ON costs 0.2 % more written bytes.
     connection.execute("PRAGMA secure_delete = ON")
+
+
+def _log_ahead(connection: sqlite3.Connection) -> None:
+    """Turns the write-ahead log on. For that SQLite does not wait where two processes do it to a new file at once."""
+    ends_at = time.monotonic() + BUSY_TIMEOUT_MS / 1000
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > ends_at:
+                raise
+        time.sleep(0.02)
 
 
 async def _run(connection: aiosqlite.Connection, path: Path, work: Callable[[sqlite3.Connection], T]) -> T:

@@ -205,3 +205,18 @@ async def test_two_processes_write_in_turn(database: Database) -> None:
             group.create_task(database.write(work))
             group.create_task(other.write(work))
     assert await database.read(lambda connection: meta(connection, "count")) == "40"
+
+
+async def test_a_new_file_that_another_process_is_making_is_waited_for(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    other.execute("CREATE TABLE theirs (id)")
+    other.execute("BEGIN IMMEDIATE")
+    done = threading.Timer(0.3, lambda: other.execute("COMMIT"))
+    done.start()
+    try:
+        async with Database.open(path) as database:
+            assert await database.fetch_all("SELECT * FROM theirs") == []
+    finally:
+        done.join()
+        other.close()
