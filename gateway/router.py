@@ -26,7 +26,7 @@ from core.text.normalize import on_one_line
 from core.types import Address, Answer, Command, Inbound, Scope, Session
 from gateway import texts
 from gateway.access import CRON, Access
-from gateway.commands.registry import CommandContext, Commands
+from gateway.commands.registry import CommandContext, Commands, may_answer
 from gateway.delivery import Delivery
 from gateway.queues import ConversationQueues, PendingEvent
 from gateway.supervisor import contained
@@ -92,6 +92,8 @@ class Router:
             await self._amend(inbound)
             return None
         await self._access.greet(inbound)
+        if may_answer(inbound) and await self._inbox.is_known(inbound):
+            return None  # redelivered: it answers nothing that was asked since
         command = await self._commands.given(inbound, scope)
         now = self._clock.now()
         entry_id = await self._inbox.accept(self._commands.discreet(inbound), now)

@@ -51,6 +51,10 @@ WHERE NOT EXISTS (SELECT 1 FROM messages WHERE address_id = :address AND externa
 AND NOT EXISTS (SELECT 1 FROM answered WHERE address_id = :address AND external_id = :external)
 ON CONFLICT (address_id, external_id) DO NOTHING
 """
+KNOWN = " UNION ALL ".join(
+    f"SELECT 1 FROM {table} WHERE address_id = ({rows.ADDRESS}) AND external_id = :external"
+    for table in ("inbox", "messages", "answered")
+)
 SET_LINK_BASE = "UPDATE addresses SET link_base = :link_base WHERE id = :address AND link_base IS NOT :link_base"
 REMEMBER = f"""
 INSERT INTO answered (address_id, external_id, at)
@@ -144,12 +148,11 @@ class Inbox:
         """Stores an event and returns the id of its entry; None when it is known. What makes an event unique at its
         address: an edit or a deletion carries the id of its message."""
         taker = f"{inbound.kind}:{inbound.message_id}"
-        is_message = inbound.kind == "message"
 
         def work(connection: Connection) -> int | None:
             values = {
                 "address": rows.ensure_address(connection, inbound.address),
-                "external": inbound.message_id if is_message else f"{taker}:{rows.timestamp(inbound.sent_at)!r}",
+                "external": _external_id(inbound),
                 "inbound": self._stored(inbound),
                 "received_at": received_at,
                 "link_base": inbound.link_base,
@@ -164,6 +167,11 @@ class Inbox:
             return inserted.lastrowid
 
         return await self._database.write(work, inbound.epoch)
+
+    async def is_known(self, inbound: Inbound) -> bool:
+        """Whether the event was accepted before."""
+        values = {**rows.place(inbound.address), "external": _external_id(inbound)}
+        return await self._database.fetch_one(KNOWN, values) is not None
 
     async def last_seen(self, platform: str) -> dict[Address, str]:
         """The last message id of each known address of a platform whose ids are numbers of one length, in time."""
@@ -199,6 +207,12 @@ class Inbox:
         if self.is_incognito(inbound.address):
             inbound = replace(inbound, text="", command=None, reply_to=None, attachments=())
         return rows.dump_inbound(inbound)
+
+
+def _external_id(inbound: Inbound) -> str:
+    if inbound.kind == "message":
+        return inbound.message_id
+    return f"{inbound.kind}:{inbound.message_id}:{rows.timestamp(inbound.sent_at)!r}"
 
 
 def close_entries(connection: Connection, entry_ids: Sequence[int], now: datetime) -> None:

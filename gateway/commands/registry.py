@@ -134,6 +134,11 @@ def yes_button(asked: ButtonAction) -> Button:
     return Button(label="Yes", command=YES, id=asked.id)
 
 
+def may_answer(inbound: Inbound) -> bool:
+    """Whether an event may be the answer to a question."""
+    return inbound.kind == "action" or is_yes(inbound, is_ok_enough=True)
+
+
 def is_yes(inbound: Inbound, *, is_ok_enough: bool = False) -> bool:
     """Whether a person says yes, with a please or thanks at most, in any language, case and punctuation; "ok" or a
     thumb up where that is enough."""
@@ -258,11 +263,9 @@ class Commands:
     async def given(self, inbound: Inbound, scope: Scope) -> Command | None:
         """The command of an event: typed, of the question that it says yes to, or of a pressed button unless that has
         expired, or is not for this place or person. What was asked before is over as any event is accepted."""
-        if inbound.kind != "action":
-            may_confirm = is_yes(inbound, is_ok_enough=True)
-            return (await self.confirmed(inbound) if may_confirm else None) or inbound.command
-        if (confirmed := await self.confirmed(inbound)) is not None:
-            return confirmed
+        confirmed = await self.confirmed(inbound) if may_answer(inbound) else None
+        if confirmed is not None or inbound.kind != "action":
+            return confirmed or inbound.command
         action = await self.actions.find(inbound.text, self._clock.now())
         if action is None or action.scope != scope or action.account not in (None, inbound.account):
             return None

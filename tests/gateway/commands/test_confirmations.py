@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -259,3 +260,19 @@ async def test_a_yes_that_came_before_the_question_or_was_reworded_since_confirm
         await harness.router.serve(number)
         assert reworded.text == "ok"
         assert "I moved to" in (await harness.say("/recall Zanzibar")).text
+
+
+@pytest.mark.parametrize("kind", ["message", "action"])
+async def test_what_is_redelivered_neither_answers_nor_ends_a_later_question(
+    home: Path, kind: Literal["message", "action"]
+) -> None:
+    async with open_gateway(home) as harness:
+        bomb = armed(harness)
+        said = harness.inbound("yes", kind=kind)
+        for reply in (KeptReply(), KeptReply()):
+            number = await harness.router.admit(said, reply)
+            if number is not None:
+                await harness.router.serve(number)
+                await harness.say("/bomb 7")
+        assert bomb.blown == []
+        assert (await harness.say("yes")).text == "Boom."
