@@ -220,3 +220,59 @@ async def test_a_new_file_that_another_process_is_making_is_waited_for(tmp_path:
     finally:
         done.join()
         other.close()
+
+
+async def quickened(database: Database) -> None:
+    """Short writes, until they are done where they are asked for: here the disk is memory."""
+    for number in range(30):
+        await database.write(lambda connection, n=number: set_meta(connection, "n", str(n)), is_short=True)  # type: ignore[misc]
+
+
+async def test_a_short_write_is_done_in_the_callers_thread(tmp_path: Path) -> None:
+    async with Database.open(tmp_path / "state.db") as database:
+        await quickened(database)
+        # A look has an end; what is written later has not.
+        assert await database.glance(lambda connection: meta(connection, "n")) == "29"
+        count = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200000) SELECT MAX(i) FROM n"
+        found = await database.write(
+            lambda connection: (threading.get_ident(), connection.execute(count).fetchone()[0]), is_short=True
+        )
+        assert found == (threading.get_ident(), 200_000)
+
+
+async def test_a_short_write_waits_for_another_process_beside_the_event_loop(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    async with Database.open(path) as database:
+        await quickened(database)
+        other = sqlite3.connect(path, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        tries: list[int] = []
+
+        def work(connection: sqlite3.Connection) -> None:
+            tries.append(threading.get_ident())
+            set_meta(connection, "a", "1")
+
+        writing = asyncio.create_task(database.write(work, is_short=True))
+        assert await database.read(lambda connection: meta(connection, "a")) is None
+        assert not writing.done()
+        other.execute("COMMIT")
+        other.close()
+        await writing
+        assert await database.read(lambda connection: meta(connection, "a")) == "1"
+        assert len(tries) == 1
+        assert tries != [threading.get_ident()]
+
+
+async def test_a_short_write_that_fails_leaves_nothing(tmp_path: Path) -> None:
+    async with Database.open(tmp_path / "state.db") as database:
+        await quickened(database)
+
+        def work(connection: sqlite3.Connection) -> None:
+            set_meta(connection, "a", "1")
+            connection.execute("INSERT INTO nowhere VALUES (1)")
+
+        with pytest.raises(StoreError, match="nowhere"):
+            await database.write(work, is_short=True)
+        assert await database.read(lambda connection: meta(connection, "a")) is None
+        await database.write(lambda connection: set_meta(connection, "a", "2"))
+        assert await database.glance(lambda connection: meta(connection, "a")) == "2"
