@@ -120,7 +120,6 @@ class Scheduler:
         """One run for one due time, whatever happened before: outbox and inbox know by their keys what a dead process
         has handed over. Returns when the job is due next."""
         now = self._clock.now()
-        entry_id: int | None = None
         try:
             due_at = latest(job.schedule, job.next_at or now, now)
             next_at = next_after(job.schedule, now)
@@ -140,6 +139,9 @@ class Scheduler:
         if standing.text and standing.is_prompt:
             inbound = _inbound(standing, due_at, now, epoch)
             entry_id = await sink.admit(inbound, self.reply(inbound.address, late=late))
+            if entry_id is not None:
+                # At once: should the next write fail, it is known when it is tried again.
+                sink.serve(entry_id)
         elif standing.text:
             key = f"job:{job.id}:{due_at.isoformat()}"
             words = texts.LATE_REMINDER if late else texts.REMINDER
@@ -148,8 +150,6 @@ class Scheduler:
             await self._outbox.put(item, epoch=epoch)
             self._on_wake()
         await self._jobs.finish(job.id, now, next_at)
-        if entry_id is not None:
-            sink.serve(entry_id)
         return next_at
 
     def reply(self, address: Address, reply_to: str | None = None, late: str = "") -> Reply:

@@ -241,6 +241,23 @@ async def test_an_error_of_the_store_is_tried_again(life: SchedulerHarness) -> N
     assert life.said == [(CHAT, "CALL BOB")]
 
 
+async def test_a_question_whose_run_cannot_be_ended_is_answered_all_the_same(
+    life: SchedulerHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job, errors, finish = await life.add(is_prompt=True), [StoreError("the disk is full")], life.jobs.finish
+
+    async def refused(job_id: int, now: datetime, next_at: datetime | None) -> None:
+        if errors:
+            raise errors.pop()
+        await finish(job_id, now, next_at)
+
+    monkeypatch.setattr(life.jobs, "finish", refused)
+    async with life.listening(life.made(life.jobs, FastScheduler)):
+        assert (await life.settled(job)).ended_at is not None
+        await life.watch.until(lambda: life.sink.served == 1)
+    assert life.said == [(CHAT, "CALL BOB")]
+
+
 async def test_before_and_after_its_life_it_does_nothing(life: SchedulerHarness) -> None:
     await life.add()
     await life.cron.reload()
