@@ -52,11 +52,12 @@ class Plugins:
     def made(self, name: str, table: Mapping[str, Any], variables: Mapping[str, str]) -> MemoryProvider:
         """Raises ConfigError."""
         kind, form = self._loaded(name)
-        try:
-            options = form.filled(table, variables)
-        except ValueError as error:
-            raise ConfigError(f"The memory {name} is off: {error}. `mneme memory setup {name}` sets it up.") from error
         with foreign(f"The memory {name}"):
+            try:
+                options = form.filled(table, variables)
+            except ValueError as error:
+                remedy = f"`mneme memory setup {name}` sets it up"
+                raise ConfigError(f"The memory {name} is off: {error}. {remedy}.") from error
             provider = kind() if kind.options is None else kind(options)  # type: ignore[call-arg]
             if provider.name != name:
                 raise ConfigError(f"The name of {kind.__name__} should be “{name}”, like its file.")
@@ -66,8 +67,9 @@ class Plugins:
         """The provider class in the file of this name, which is run for it, and its options. Raises ConfigError."""
         if name in TAKEN:
             raise ConfigError(f"The memory {name} is built in: it is always on and has no table of its own.")
-        path = next((path for path in (self._folder / f"{name}.py", PACKAGE / f"{name}.py") if path.is_file()), None)
-        if path is None or not _NAME.fullmatch(name):
+        places = [folder / f"{name}.py" for folder in (self._folder, PACKAGE) if _NAME.fullmatch(name)]
+        path = next(filter(Path.is_file, places), None)
+        if path is None:
             place = f"{self._folder}/NAME.py, in small letters, digits and _"
             raise ConfigError(f"There is no memory provider {name[:40]}; put it into {place}.")
         with foreign(f"The memory provider {path}"):

@@ -27,6 +27,8 @@ BROKEN = {
         "TypeError Can't instantiate abstract class Diary .*prefetch"
     ),
     GOOD.replace('"diary"', '"broken"').replace("    name", "    options = dict\n    name"): "its options are no data",
+    "from dataclasses import dataclass\n@dataclass\nclass Odd:\n    def __post_init__(self):\n        1 / 0\n"
+    + GOOD.replace('"diary"', '"broken"').replace("    name", "    options = Odd\n    name"): "ZeroDivisionError div",
 }
 TOOLS = """
 
@@ -47,7 +49,7 @@ def test_what_is_broken_is_a_sentence(home: Path, text: str) -> None:
         plugins.made("broken", {}, {})
 
 
-@pytest.mark.parametrize("name", ["../diary", "Diary", "", "x" * 50, "a/b", "nobody"])
+@pytest.mark.parametrize("name", ["../diary", "Diary", "", "x" * 50, "x" * 300, "a/b", "nobody"])
 def test_what_is_no_provider_is_a_sentence(home: Path, name: str) -> None:
     plugged(home, "diary")
     with pytest.raises(ConfigError, match=r"is no name of a memory provider|There is no memory provider"):
