@@ -2,8 +2,7 @@
 Agent, read-only.
 
 Work is a function of the connection that runs in the database thread from BEGIN to COMMIT: a transaction costs one hop
-between threads, and a cancelled caller cannot leave one half done. A glance, and a short write on a quick disk, take
-about as long as the hop and spare it.
+between threads, and a cancelled caller cannot leave one half done. A glance is shorter than the hop and spares it.
 """
 
 from __future__ import annotations
@@ -53,23 +52,18 @@ GLANCE_STEPS = 1_000
 """Steps of SQLite's machine (0.1 ms) between two looks at the time."""
 
 
-SHORT_S, SHORT_WRITES = 0.001, 8
-"""A short write holds the event loop where the last eight or so took less than this; the hop takes a tenth of it."""
-
-
 class Database:
     """Runs transactions. Each method raises StoreError for what SQLite refuses. A write of what was read as of an
     `epoch` raises StaleReadError when something was erased since that it may repeat."""
 
     def __init__(
-        self, path: Path, writer: aiosqlite.Connection, readers: list[aiosqlite.Connection], *near: sqlite3.Connection
+        self, path: Path, writer: aiosqlite.Connection, readers: list[aiosqlite.Connection], near: sqlite3.Connection
     ) -> None:
         self.path = path
         self._log_path = f"{path}-wal"
         self._log_kept_bytes = 0  # what a reader kept from being emptied
         self._writer = writer
-        self._near, self._near_writer = near  # used in the caller's thread
-        self._short_s = SHORT_S  # what a short write takes, on average
+        self._near = near
         # Last in, first out: the reader used last has its pages in memory.
         self._readers: asyncio.LifoQueue[aiosqlite.Connection] = asyncio.LifoQueue()
         for reader in readers:
@@ -91,32 +85,21 @@ class Database:
             writer = await _connect(stack, path, is_reader=False)
             await _run(writer, path, lambda connection: _migrate(connection, path))
             connections = [await _connect(stack, path, is_reader=True) for _ in range(READERS)]
-            near = [stack.enter_context(contextlib.closing(_opened(path))) for _ in range(2)]
             with _translated(path):
-                for connection, is_reader in zip(near, (True, False), strict=True):
-                    _configure(connection, is_reader)
-                    connection.execute("PRAGMA busy_timeout = 0")
-            yield cls(path, writer, connections, *near)
+                near = stack.enter_context(contextlib.closing(_opened(path)))
+                _configure(near, is_reader=True)
+                near.execute("PRAGMA busy_timeout = 0")
+            yield cls(path, writer, connections, near)
 
-    async def write(
-        self, work: Callable[[sqlite3.Connection], T], epoch: ErasureEpoch | None = None, *, is_short: bool = False
-    ) -> T:
-        """Runs `work` in one write transaction, durable when this returns; an exception rolls it back. What `is_short`
-        is done in the caller's thread while the disk is quick and nobody else writes."""
+    async def write(self, work: Callable[[sqlite3.Connection], T], epoch: ErasureEpoch | None = None) -> T:
+        """Runs `work` in one write transaction, durable when this returns; an exception rolls it back."""
 
         def whole(connection: sqlite3.Connection) -> T:
             check(connection, epoch)
             return work(connection)
 
-        def timed(connection: sqlite3.Connection) -> T:
-            began_s = time.perf_counter()
-            result = _transact(connection, "BEGIN IMMEDIATE", whole)
-            if is_short:
-                self._short_s += (time.perf_counter() - began_s - self._short_s) / SHORT_WRITES
-            return result
-
         def written(connection: sqlite3.Connection) -> T:
-            result = timed(connection)
+            result = _transact(connection, "BEGIN IMMEDIATE", whole)
             log_bytes = self._log_bytes()
             if log_bytes > max(LOG_BYTES, self._log_kept_bytes + LOG_STEP_BYTES):
                 self._log_kept_bytes = log_bytes
@@ -125,14 +108,6 @@ class Database:
                     self._log_kept_bytes = 0 if _empty_log(connection, LOG_PATIENCE_MS) else log_bytes
             return result
 
-        if is_short and self._short_s < SHORT_S and self._log_bytes() < LOG_BYTES:
-            try:
-                with _translated(self.path):
-                    return timed(self._near_writer)
-            except StoreError as error:
-                # Busy: nothing was done yet, and the thread waits until nobody else writes.
-                if getattr(error.__cause__, "sqlite_errorcode", 0) & 0xFF != sqlite3.SQLITE_BUSY:
-                    raise
         return await _run(self._writer, self.path, written)
 
     async def has_room(self, wait_s: float) -> bool:
