@@ -433,3 +433,13 @@ async def test_only_the_id_of_what_waits_there_stays(database: Database, clock: 
     assert await conversations.left_over() == [CHAT]
     assert [entry.inbound.text for entry in await inbox.waiting()] == ["open"]
     assert await inbox.accept(inbound("2", text="secret"), NOON) is None, "it is known by its id"
+
+
+async def test_what_is_appended_here_is_not_taken_for_the_write_of_another_process(
+    conversations: Conversations, database: Database
+) -> None:
+    talk = await opened(conversations, "one")
+    before = await database.data_version()
+    for _ in range(20):
+        await conversations.append([message(talk.id)])
+    assert await database.data_version() == before
