@@ -118,6 +118,7 @@ class _Process:
             with contextlib.suppress(NotImplementedError):
                 loop.add_signal_handler(number, self._interrupt, number)
         notices = OwnerNotices(self._services)
+        self._scheduler.on_pause = notices.tell_of_pause
         database, forgetting = self._services.database, self._services.forgetting
         async with asyncio.TaskGroup() as tasks:
             self._router.connect(self._adapters, tasks)

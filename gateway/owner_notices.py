@@ -8,6 +8,7 @@ from hashlib import sha256
 
 from core.memory.manager import MemoryNotice
 from core.notes.notebook import FILES
+from core.store.jobs import Job
 from core.store.mailbox import OutboxItem
 from core.store.notes import PendingNote
 from core.types import LOCAL, Answer, Scope
@@ -15,11 +16,9 @@ from gateway import texts
 from gateway.services import Services
 from gateway.supervisor import CONNECTED
 
-LOOKED_AT = 20  # of a person's latest conversations, to find a private one
-
 
 class OwnerNotices:
-    """Leaves notices where a person talked last in private, at the terminal only when there is no other place."""
+    """Leaves notices where `Services.private_place` finds a person."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
@@ -27,14 +26,11 @@ class OwnerNotices:
     async def tell(self, key: str, text: str, scope: Scope = LOCAL, not_on: str = "") -> None:
         """Leaves a notice once for each `key`, for the person of `scope`, or the owner where that is a room, on another
         platform than `not_on`."""
-        services, scope = self._services, LOCAL if scope.is_room else scope
-        sessions = await services.conversations.recent(await services.people.scopes(scope), LOOKED_AT)
-        places = [one.address for one in sessions if not one.scope.is_room and one.address.platform != not_on]
-        places.sort(key=lambda address: address.platform == "terminal")
-        if not places:
+        services = self._services
+        if (place := await services.private_place(scope, not_on)) is None:
             return
         now = services.clock.now()
-        notice = OutboxItem(key=key, kind="notice", address=places[0], answer=Answer(text=text), next_at=now)
+        notice = OutboxItem(key=key, kind="notice", address=place[0], answer=Answer(text=text), next_at=now)
         if await services.outbox.put(notice):
             services.on_change()
 
@@ -55,6 +51,11 @@ class OwnerNotices:
         text = (texts.BACK if state == CONNECTED else dead).format(platform=platform.title(), state=state)
         await self.tell(f"outage:{platform}:{self._services.clock.now().isoformat()}", text, not_on=platform)
 
+    async def tell_of_pause(self, job: Job, reason: str) -> None:
+        """Tells the person of a job that it does not come any more."""
+        text = texts.JOB_PAUSED.format(number=job.id, room=_of_room(job.scope), reason=reason)
+        await self.tell(f"paused:{job.id}:{job.next_at}", text, job.scope)
+
     async def tell_of_pending(self, note: PendingNote) -> None:
         """Tells of what waits for a yes, the owner for a room; nothing new where a notice was left since `began_at`."""
         scope = note.scope
@@ -68,10 +69,13 @@ class OwnerNotices:
     async def warn_of_note(self, scope: Scope, target: str, reason: str, entry: str) -> None:
         """A note written by hand that looks wrong; it stands all the same."""
         digest = sha256(entry.encode("utf-8", "replace")).hexdigest()
-        room = f" of the room `{scope.key}`" if scope.is_room else ""
-        text = texts.NOTE_BY_HAND.format(name=f"{FILES[target]}{room}", reason=reason)
+        text = texts.NOTE_BY_HAND.format(name=f"{FILES[target]}{_of_room(scope)}", reason=reason)
         await self.tell(f"warned:{scope.key}:{digest}", text, scope)
 
     async def warn_of_file(self, name: str, reason: str, digest: str) -> None:
         """The same for a file of the owner's own, once for what it says."""
         await self.tell(f"warned:{name}:{digest}", texts.OWNER_FILE.format(name=name, reason=reason))
+
+
+def _of_room(scope: Scope) -> str:
+    return f" of the room `{scope.key}`" if scope.is_room else ""

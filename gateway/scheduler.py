@@ -64,6 +64,8 @@ class Scheduler:
         self._late_after_s = late_after_s
         self._on_wake = on_wake
         self._view = view
+        self.on_pause: Callable[[Job, str], Awaitable[None]] | None = None
+        """Gets a job before it is paused, and why; again after a crash in between."""
         self._scheduler = AsyncIOScheduler(timezone=UTC, job_defaults={"misfire_grace_time": None, "coalesce": True})
         self._sink: Sink | None = None
         self._looking = asyncio.Lock()
@@ -126,6 +128,8 @@ class Scheduler:
             await self._jobs.check(job)
         except (Refused, ConfigError) as error:
             self._log.warning("a job was paused", job=job.id, reason=str(error))
+            if self.on_pause is not None:
+                await self.on_pause(job, str(error))
             await self._jobs.change(job.id, paused_at=now)
             return None
         epoch = (await self._view(job.scope)).epoch

@@ -27,13 +27,13 @@ from core.store.jobs import Jobs
 from core.store.links import Links
 from core.store.mailbox import Inbox, Outbox
 from core.store.notes import FACT, Notes, PendingNote
-from core.store.people import People
+from core.store.people import TERMINAL, People
 from core.store.rows import meta, set_meta
 from core.store.sessions import Conversations, IncognitoRegistry
 from core.store.sqlite.database import Database
 from core.store.sync import SyncQueue
 from core.store.usage import UsageLog
-from core.types import Account, ErasureEpoch, Scope
+from core.types import LOCAL, Account, Address, ErasureEpoch, Scope
 
 if TYPE_CHECKING:
     from core.models.claude import Claude
@@ -97,6 +97,15 @@ class Services:
             said = await Dictation(self.facts, self.settings.general.zone).approve(note, epoch)
         await self.notes.drop(note.id)
         return said
+
+    async def private_place(self, scope: Scope, not_on: str = "") -> tuple[Address, Scope] | None:
+        """Where the person of `scope`, of a room the owner, last talked to me in private: on a platform that is
+        connected, other than `not_on`, else at the terminal."""
+        found = await self.conversations.private(await self.people.scopes(LOCAL if scope.is_room else scope))
+        platforms = self.settings.platforms.keys() - {not_on}
+        places = [place for place in found if place[0].platform in platforms]
+        places += [place for place in found if place[0].platform == TERMINAL.platform]
+        return places[0] if places else None
 
     async def note_platforms(self, states: Mapping[str, str]) -> None:
         """Keeps what /status says of the platforms, and so do the commands of a shell."""

@@ -14,9 +14,6 @@ from gateway import texts
 from gateway.commands.registry import CommandContext, announced, number_in
 from gateway.services import Services
 
-LOOK_BACK = 1_000
-"""How many sessions are looked through for a place to deliver to."""
-
 
 class ReminderCommands:
     """Over the appointments of `services`, in a chat and in the shell."""
@@ -63,16 +60,10 @@ class ReminderCommands:
         return Answer(text=escape(receipt))
 
     async def _place(self, context: CommandContext) -> tuple[Address, Scope]:
-        """Here; of what is planned in the shell, where the owner last wrote in person on a platform that is connected.
-        What was imported may have been said to somebody else."""
-        services = self._services
-        if context.is_shell and (connected := services.settings.platforms):
-            for session in await services.conversations.recent(await services.people.scopes(LOCAL), LOOK_BACK):
-                address, scope = session.address, session.scope
-                is_direct = scope.key.startswith(f"account:{address.platform}:")
-                if address.platform in connected and is_direct and session.external_id is None:
-                    return address, scope
-        return context.inbound.address, LOCAL if context.is_shell else context.scope
+        """Here; of what is planned in the shell, where the owner last talked to me in private."""
+        if context.is_shell:
+            return await self._services.private_place(LOCAL) or (context.inbound.address, LOCAL)
+        return context.inbound.address, context.scope
 
     def _doubt(self, reading: Reading) -> Answer:
         exact = self._appointments.exact(reading)

@@ -3,14 +3,67 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from core.types import Account, Address, Scope
 from gateway.owner_notices import OwnerNotices
+from tests.fixtures.command_line import good
+from tests.fixtures.exports import telegram_account, telegram_chat, telegram_message, write
 from tests.fixtures.gateway_harness import notices, open_gateway
 
 pytestmark = pytest.mark.slow
+
+LATER = 400_000  # minutes after the noon of an export: newer than all that is said in a test
+ROOM = {
+    "address": Address(platform="telegram", chat_id="-5"),
+    "scope": Scope.room("telegram", "-5"),
+    "is_direct": False,
+}
+
+
+@pytest.mark.parametrize("scope", ["account:terminal:local", "account:telegram:42", "account:telegram:777"])
+async def test_an_imported_chat_with_somebody_else_hears_no_notice(home: Path, tmp_path: Path, scope: str) -> None:
+    chats = [telegram_chat([telegram_message(LATER, "see you")], number) for number in (777, 4242)]
+    async with open_gateway(home) as harness:
+        good(home, "import", str(write(tmp_path / "result.json", telegram_account(chats))), "--scope", scope)
+        await OwnerNotices(harness.services).tell("asks", "Somebody asks to be let in.")
+        assert await notices(harness) == [], "what was imported is no place to talk to the owner"
+        await harness.say("hello")
+        await OwnerNotices(harness.services).tell("asks again", "Somebody asks to be let in.")
+        assert await notices(harness) == [("telegram:42", "Somebody asks to be let in.")]
+
+
+async def test_neither_a_room_nor_a_planned_question_hears_a_notice(home: Path) -> None:
+    async with open_gateway(home, options='rooms = ["telegram:-5"]') as harness:
+        await harness.say("hello")
+        await harness.say("hello all", "42", **ROOM)
+        planned: Any = {"address": Address(platform="cron", chat_id="7")}
+        await harness.say("what is open?", **planned)
+        assert len(await harness.services.conversations.recent(frozenset([Scope.account("telegram", "42")]), 9)) == 2
+        await OwnerNotices(harness.services).tell("asks", "Somebody asks to be let in.")
+        assert await notices(harness) == [("telegram:42", "Somebody asks to be let in.")]
+
+
+async def test_that_a_job_was_paused_is_told_to_its_person_and_of_a_room_to_the_owner(home: Path) -> None:
+    async with open_gateway(home, options='rooms = ["telegram:-5"]') as harness:
+        for who in ("42", "7"):
+            await harness.say("hello", who)
+        await harness.say("hello all", "7", **ROOM)
+        places: list[Any] = [{"who": "7"}, {"who": "7", **ROOM}]
+        for place in places:
+            await harness.say("/remind tomorrow at 9 call Ana", **place)
+        for job in await harness.services.jobs.active():
+            await OwnerNotices(harness.services).tell_of_pause(job, "Its zone is gone.")
+        assert await notices(harness) == [
+            ("telegram:7", "I have paused reminder 1: Its zone is gone. `/cron` lists what is planned."),
+            (
+                "telegram:42",
+                "I have paused reminder 2 of the room `room:telegram:-5`: Its zone is gone. `/cron` lists what is "
+                "planned.",
+            ),
+        ]
 
 
 async def test_a_notice_is_left_once(home: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from core.dates.schedule import Schedule
 from core.errors import DeliveryError
+from core.store.jobs import Job
 from core.store.sqlite.database import Database
 from core.types import Account, Address, Answer, Scope
 from tests.fixtures.delivery_record import ListRecord
@@ -127,8 +128,15 @@ async def test_ways_that_lead_nowhere(life: SchedulerHarness) -> None:
         await answer(str(job.id))
 
 
-async def test_a_zone_that_vanished_pauses_its_job(life: SchedulerHarness) -> None:
+async def test_a_zone_that_vanished_pauses_its_job_and_that_is_told(life: SchedulerHarness) -> None:
     job = await life.add(schedule=Schedule(zone="Mars/Olympus", cron="0 9 * * *"))
+    told: list[tuple[Job, str]] = []
+
+    async def tell(paused: Job, reason: str) -> None:
+        told.append((paused, reason))
+
+    life.cron.on_pause = tell
     async with life.listening():
         row = await life.settled(job)
     assert row.paused_at is not None
+    assert told == [(job, "'Mars/Olympus' is no time zone. Write an IANA name like Europe/Lisbon.")]
