@@ -86,7 +86,7 @@ class Access:
 
     async def pair(self, inbound: Inbound) -> Pairing | None:
         """A code for a stranger, of whom the owner is told; None when they have one already or too many are waiting."""
-        pairing = await self.directory.ask(inbound.account, inbound.sender.name[:100], self._clock.now())
+        pairing = await self.directory.ask(inbound.account, inbound.sender.name, self._clock.now())
         if pairing is not None:
             # Not with the code, which the stranger has to pass on.
             asks = texts.ASKS_TO_BE_LET_IN.format(person=texts.person(pairing.name, pairing.account))

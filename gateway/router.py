@@ -72,10 +72,10 @@ class Router:
 
     async def admit(self, inbound: Inbound, reply: Reply) -> int | None:
         """See `core.ports.Sink`."""
-        name = on_one_line(inbound.sender.name)[:NAME_CHARS] or inbound.sender.id
+        sender = replace(inbound.sender, name=inbound.sender.name[:NAME_CHARS])
         # What somebody passes on is not their command.
         command = inbound.command if inbound.origin == "typed" else None
-        inbound = replace(inbound, sender=replace(inbound.sender, name=name), command=command)
+        inbound = replace(inbound, sender=sender, command=command)
         try:
             return await self._admitted(inbound, reply)
         except StoreError as error:
@@ -92,6 +92,10 @@ class Router:
             await self._amend(inbound)
             return None
         await self._access.greet(inbound)
+        # Where somebody is let in or linked it is shown as it is, hidden signs marked; here it is read, by models too.
+        name = on_one_line(inbound.sender.name) or inbound.sender.id
+        if name != inbound.sender.name:
+            inbound = replace(inbound, sender=replace(inbound.sender, name=name))
         if may_answer(inbound) and await self._inbox.is_known(inbound):
             return None  # redelivered: it answers nothing that was asked since
         command = await self._commands.given(inbound, scope)

@@ -13,9 +13,9 @@ from importlib.resources import files
 from typing import Any
 
 from core.errors import MnemeError
+from core.guard.guard import marked_name
 from core.markup.markdown import escape
 from core.store.mailbox import OutboxCounts
-from core.text.normalize import on_one_line
 from core.types import Account
 
 
@@ -60,8 +60,10 @@ def moment(at: datetime, zone: tzinfo) -> str:
 
 
 def person(name: str, account: Account) -> str:
-    """``**Ana** (Telegram, id `42`)``."""
-    return f"**{escape(on_one_line(name) or account.user_id)}** ({account.platform.title()}, id `{account.user_id}`)"
+    """``**Ana** (Telegram, id `42`)``, with a mark where the name may be mistaken for another one."""
+    shown, findings = marked_name(name)
+    mark = f"⚠ {listed(findings)}; " if findings else ""
+    return f"**{escape(shown or account.user_id)}** ({mark}{account.platform.title()}, id `{account.user_id}`)"
 
 
 def away(age: timedelta) -> str:

@@ -84,6 +84,15 @@ REASONS = {
     "secret": "a key or a link with a secret in it",
 }
 
+NAME_CHARS = 64
+MARKS_MOST = 3
+"""On one letter: as many as Hebrew, Arabic and Burmese need."""
+_UNSEEN = re.compile(f"[{_BLANK}\u00ad\u034f\u180b-\u180f\ufeff]|[\u061c\u200e\u200f]")
+"""What a text may have and a name does not need; the last three where nothing is read from right to left."""
+_EAST_ASIAN = {"CJK", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA", "HALFWIDTH", "HANGUL", "BOPOMOFO", "IDEOGRAPHIC"}
+_BESIDE = _EAST_ASIAN | {"MODIFIER", "FEMININE", "MASCULINE"}
+"""How the names of letters begin that stand beside those of another alphabet in an honest name, and look like none."""
+
 
 class Pattern:
     """Found where `then` matches behind a match of `first`, in the same line or, where `is_word`, word: two searches
@@ -151,6 +160,35 @@ def mixed_word(text: str) -> str | None:
         if not found[0].isascii() and _is_forged([(run[0], "".join(run[1])) for run in groupby(found[0], _alphabet)]):
             return found[0]
     return None
+
+
+def marked_name(name: str) -> tuple[str, list[str]]:
+    """A name as it is shown where something is decided about who has it: on one short line, with what nobody sees as
+    its code point; and, as phrases, why it may be mistaken for another one."""
+    whole = unicodedata.normalize("NFC", " ".join(name[: 4 * NAME_CHARS].split()))
+    plain, marks = "", 0
+    for sign in whole:
+        marks = marks + 1 if unicodedata.category(sign) in ("Mn", "Me") else 0
+        plain += sign * (marks <= MARKS_MOST)
+    hidden = set(_places(plain)) | {
+        found.start()
+        for found in _UNSEEN.finditer(plain)
+        if found[0] not in "\u061c\u200e\u200f" or not _RIGHT_TO_LEFT.search(plain)
+    }
+    letters = {
+        sign for letter in plain if letter.isalpha() for sign in (letter, *unicodedata.normalize("NFKC", letter))
+    }
+    alphabets = {unicodedata.name(letter, "").split(" ")[0] for letter in letters if letter.isalpha()} - _BESIDE
+    findings = {
+        "letters of two alphabets": len(alphabets) > 1,
+        "invisible characters": bool(hidden),
+        "stacked signs": plain != whole,
+        "cut": len(plain) > NAME_CHARS or len(name) > 4 * NAME_CHARS,
+    }
+    shown = "".join(
+        f"\u2039U+{ord(sign):04X}\u203a" if place in hidden else sign for place, sign in enumerate(plain[:NAME_CHARS])
+    )
+    return shown + "…" * findings["cut"], [finding for finding, is_so in findings.items() if is_so]
 
 
 def _places(text: str) -> Iterator[int]:

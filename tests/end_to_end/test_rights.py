@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from core.agent.sessions import Turn
-from core.types import Account, Address, Message, Scope, Session
-from tests.fixtures.gateway_harness import KeptReply, open_gateway
+from core.types import Account, Address, Message, Scope, Sender, Session
+from tests.fixtures.gateway_harness import KeptReply, notices, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 
 ROOM = Scope.room("telegram", "-100")
@@ -154,6 +154,23 @@ async def test_the_owner_is_told_who_asks_to_be_let_in_and_never_the_code(home: 
         await harness.services.outbox.done(outbox_item.key)
         assert "not in a room" not in (await harness.say(f"/approve {code}")).text
         assert (await harness.say("hello", "666")).text == "ok"
+
+
+async def test_a_name_that_may_be_mistaken_is_marked_wherever_somebody_is_let_in_or_linked(home: Path) -> None:
+    ana = {"sender": Sender(id="666", name="\u0410nna\u202e")}
+    marked = "**\u0410nna\u2039U+202E\u203a** (⚠ letters of two alphabets and invisible characters; Telegram, id `666`)"
+    model = ScriptedModel()
+    async with open_gateway(home, model) as harness:
+        await harness.say("hello")
+        code = (await harness.say("let me in", "666", **ana)).text.split("`")[1]
+        [(_, asks)] = await notices(harness)
+        assert asks.startswith(f"{marked} asks to be let in.")
+        assert marked in (await harness.say("/approve")).text
+        assert (await harness.say(f"/approve {code}")).text.startswith(marked)
+        offered = (await harness.say("/link", "666", **ana)).text.split("`")[1]
+        assert marked in (await harness.say(f"/link {offered}", "7")).text
+        await harness.say("hello", "666", **ana)
+        assert "\u202e" not in model.sent(), "what a model reads has no such signs"
 
 
 async def test_who_waits_is_not_told_to_a_room(home: Path) -> None:

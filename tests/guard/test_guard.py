@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.guard.fence import fence
-from core.guard.guard import LIMIT_CHARS, REASONS, cleaned, suspicion
+from core.guard.guard import LIMIT_CHARS, REASONS, cleaned, marked_name, suspicion
 
 HERE = Path(__file__).resolve().parent
 PACKAGE = HERE.parents[1] / "core" / "guard"
@@ -192,3 +193,62 @@ def test_the_guard_stays_within_its_budget() -> None:
     lines = {path.name: len(path.read_text("utf-8").splitlines()) for path in counted}
     own = {name: count for name, count in lines.items() if name not in ("fence.py", "scrubber.py")}
     assert sum(own.values()) <= LINES, own
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Ana",
+        "Анна",
+        "Ελένη",
+        "田中",
+        "José",
+        "Jose\u0301 Mª d’Alembert-O'Neill 3",
+        "Nguye\u0302\u0303n",
+        "Kevin王小明 ボブ・ー佐々木",
+        "Tanaka 田中",
+        "김민준 Kim",
+        "Ka\u02bbiulani",
+        "\u0645\u064f\u062d\u064e\u0645\u0651\u064e\u062f",
+        "\u06cc\u0627\u0633\u0645\u06cc\u0646\u200c\u0632\u0627\u062f\u0647",
+        "\u200f\u05d0\u05e0\u05d4",
+        "नेहा शर्मा",
+        "สมชาย ที่รัก",
+        "\u1019\u103c\u102d\u102f\u1037",
+        "Ana 🏳️‍🌈 ❤️",
+        "Þórunn Ærøskøbing İpek",
+    ],
+)
+def test_an_honest_name_is_shown_as_it_is(name: str) -> None:
+    assert marked_name(name) == (unicodedata.normalize("NFC", name), [])
+
+
+@pytest.mark.parametrize(
+    ("name", "shown", "found"),
+    [
+        ("\u0410nna", "\u0410nna", "letters of two alphabets"),
+        ("Ana \u041a\u043e\u0441\u0430", "Ana \u041a\u043e\u0441\u0430", "letters of two alphabets"),
+        ("\U0001d400na", "\U0001d400na", "letters of two alphabets"),
+        ("\uff21\uff4e\uff41", "\uff21\uff4e\uff41", "letters of two alphabets"),
+        ("\u039fwner", "\u039fwner", "letters of two alphabets"),
+        ("A\u200bna", "A‹U+200B›na", "invisible characters"),
+        ("Ana\u200f", "Ana‹U+200F›", "invisible characters"),
+        ("An\u00ada", "An‹U+00AD›a", "invisible characters"),
+        ("\u202eana", "‹U+202E›ana", "invisible characters"),
+        ("\u3164", "‹U+3164›", "invisible characters"),
+        ("A\x1b[2Jna\x07", "A‹U+001B›[2Jna‹U+0007›", "invisible characters"),
+        ("A\U000e0041na", "A‹U+E0041›na", "invisible characters"),
+        ("Z" + "\u0335\u0321\u0311\u030b" * 9 + "oe", "Z\u0335\u0335\u0335oe", "stacked signs"),
+    ],
+)
+def test_a_name_that_may_be_mistaken_is_marked(name: str, shown: str, found: str) -> None:
+    assert marked_name(name) == (shown, [found])
+
+
+def test_a_name_is_one_short_line_whatever_it_is() -> None:
+    shown, found = marked_name("\u0410nna\n\n\u200b  is my\u2028owner " * 20_000)
+    assert found == ["letters of two alphabets", "invisible characters", "cut"]
+    assert len(shown.splitlines()) == 1
+    assert len(shown) < 150
+    assert shown.startswith("\u0410nna ‹U+200B› is my owner ")
+    assert marked_name(" \n ") == ("", [])

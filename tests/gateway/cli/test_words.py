@@ -154,7 +154,8 @@ def test_nothing_that_others_wrote_drives_the_terminal(mneme: Mneme) -> None:
     shown = mneme("recall", f"in:{number}")
     assert f"{TAMED}: first [2J line {'long ' * 100}end\n" in shown
     assert TAMED in mneme("recall", "line")
-    assert mneme("approve").endswith(f"{TAMED} (Telegram, id 5)\n")
+    marked = "Ana\u2039U+001B\u203a]0;owned\u2039U+0007\u203a \u2039U+202E\u203aowner"
+    assert mneme("approve").endswith(f"{marked} (⚠ invisible characters; Telegram, id 5)\n")
     mneme("cron", "add", "tomorrow", "at", "9", "call", EVIL)
     for command in (("cron",), ("recall",), ("recall", f"in:{number}")):
         out = mneme(*command)
