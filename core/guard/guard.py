@@ -175,12 +175,8 @@ def marked_name(name: str) -> tuple[str, list[str]]:
         for found in _UNSEEN.finditer(plain)
         if found[0] not in "\u061c\u200e\u200f" or not _RIGHT_TO_LEFT.search(plain)
     }
-    letters = {
-        sign for letter in plain if letter.isalpha() for sign in (letter, *unicodedata.normalize("NFKC", letter))
-    }
-    alphabets = {unicodedata.name(letter, "").split(" ")[0] for letter in letters if letter.isalpha()} - _BESIDE
     findings = {
-        "letters of two alphabets": len(alphabets) > 1,
+        "letters of two alphabets": len(_alphabets(plain)) > 1,
         "invisible characters": bool(hidden),
         "stacked signs": plain != whole,
         "cut": len(plain) > NAME_CHARS or len(name) > 4 * NAME_CHARS,
@@ -189,6 +185,12 @@ def marked_name(name: str) -> tuple[str, list[str]]:
         f"\u2039U+{ord(sign):04X}\u203a" if place in hidden else sign for place, sign in enumerate(plain[:NAME_CHARS])
     )
     return shown + "…" * findings["cut"], [finding for finding, is_so in findings.items() if is_so]
+
+
+def _alphabets(name: str) -> set[str]:
+    """Of the letters of a name, and of those that they are drawn like where Unicode says so (bold ones, wide ones)."""
+    letters = {*name, *unicodedata.normalize("NFKC", name)}
+    return {unicodedata.name(one, "").split(" ")[0] for one in letters if one.isalpha()} - _BESIDE
 
 
 def _places(text: str) -> Iterator[int]:
