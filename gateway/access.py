@@ -10,6 +10,7 @@ from typing import Literal
 
 from config.settings import Settings
 from core.ports import Clock
+from core.store.jobs import Job
 from core.store.people import Pairing, People, Standing
 from core.types import Account, Inbound, Scope
 from gateway import texts
@@ -43,33 +44,37 @@ class Access:
         account = inbound.account
         is_planned = inbound.address.platform == CRON
         if is_planned:
-            # It is asked where it was planned, as long as who planned it is served there.
-            _, platform, place = inbound.scope.key.split(":", 2)
-            account = Account(platform=platform, user_id=inbound.sender.id if inbound.scope.is_room else place)
+            account = _planner(inbound.scope, inbound.sender.id)
         standing = await self.directory.standing(account, inbound.scope)
         verdict = self._verdict(inbound, account, standing)
         if verdict == "served":
             self._served.add((inbound.address.key, account))
         return "ignored" if is_planned and verdict == "stranger" else verdict, standing.scope
 
+    async def serves(self, job: Job) -> bool:
+        """Whether whoever planned a job is still served where it is said."""
+        account = _planner(job.scope, job.account.user_id if job.account else CRON)
+        return self._is_served(account, await self.directory.standing(account, job.scope), job.scope)
+
     def _verdict(self, inbound: Inbound, account: Account, standing: Standing) -> Verdict:
+        is_served = self._is_served(account, standing, inbound.scope)
         if inbound.is_direct and not standing.scope.is_room:
-            return "served" if self._is_allowed(account, standing) else "stranger"
-        rooms = (standing.scope, inbound.scope)  # settings may name the place by the id it had or the one it has now
-        if standing.scopes != {standing.scope}:
-            # A room that the owner declared as theirs alone shows more than itself, so nobody else is served there.
-            is_served = standing.is_owner
-        else:
-            is_listed = any(room.key.removeprefix("room:") in self._rooms for room in rooms)
-            is_served = is_listed or self._is_allowed(account, standing)
+            return "served" if is_served else "ignored" if standing.is_blocked else "stranger"
         if is_served and (inbound.is_addressed or inbound.kind == "edit"):
             return "served"
         return "overheard" if is_served and self._is_listening else "ignored"
 
-    def _is_allowed(self, account: Account, standing: Standing) -> bool:
-        """Who is let in is let in with all linked accounts."""
+    def _is_served(self, account: Account, standing: Standing, place: Scope) -> bool:
+        """Who is let in is let in with all linked accounts; who was removed is served nowhere, whoever else is."""
+        if standing.scope.is_room and standing.scopes != {standing.scope}:
+            # A room that the owner declared as theirs alone shows more than itself, so nobody else is served there.
+            return standing.is_owner
+        if standing.is_owner or standing.is_removed:
+            return standing.is_owner
+        rooms = (standing.scope, place)  # settings may name the place by the id it had or the one it has now
+        is_listed = any(room.is_room and room.key.removeprefix("room:") in self._rooms for room in rooms)
         accounts = (account.key, *(scope.key.removeprefix("account:") for scope in standing.accounts))
-        return standing.is_owner or standing.is_admitted or not self._people.isdisjoint(accounts)
+        return is_listed or standing.is_admitted or not self._people.isdisjoint(accounts)
 
     def is_known(self, inbound: Inbound) -> bool:
         """Whether this is somebody to be served, as far as that can be told while the store is out of order."""
@@ -92,3 +97,9 @@ class Access:
             asks = texts.ASKS_TO_BE_LET_IN.format(person=texts.person(pairing.name, pairing.account))
             await self._owner_notices.tell(f"pairing:{pairing.account.key}:{pairing.expires_at.isoformat()}", asks)
         return pairing
+
+
+def _planner(scope: Scope, user_id: str) -> Account:
+    """Whose standing counts for what was planned in `scope`: in a room that of who planned it, else the person's."""
+    _, platform, place = scope.key.split(":", 2)
+    return Account(platform=platform, user_id=user_id if scope.is_room else place)

@@ -72,6 +72,7 @@ async def run_gateway(settings: Settings, *, chat_only: bool, has_terminal: bool
     with _locked(settings.home):
         async with Services.open(settings, changed.set) as services, AsyncExitStack() as stack:
             await services.outbox.recover(services.clock.now())
+            await services.removals.settle(settings.access.people, services.clock.now())
             await tell_of_restart(services)
             await services.forgetting.resume()
             adapters = _platforms(services, chat_only=chat_only, has_terminal=has_terminal)
@@ -100,7 +101,7 @@ class _Process:
             deliver=lambda address: self._adapters[address.platform].reply(address),
             late_after_s=services.settings.cron.late_after_s,
             on_wake=self._delivery.wake,
-            view=services.epoch_guard.view,
+            view=lambda job: self._router.view(job),
         )
         self._adapters: dict[str, Adapter] = {adapter.platform: adapter for adapter in (*adapters, self._scheduler)}
         self._changed = changed
@@ -177,6 +178,7 @@ class _Process:
         self._delivery.wake()
 
     async def _on_change(self) -> None:
+        await self._router.on_change()
         await self._scheduler.reload()
         await self._memory.on_memory_write()
         self._delivery.wake()

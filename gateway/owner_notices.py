@@ -11,6 +11,7 @@ from core.notes.notebook import FILES
 from core.store.jobs import Job
 from core.store.mailbox import OutboxItem
 from core.store.notes import PendingNote
+from core.store.removal import NOT_SERVED
 from core.types import LOCAL, Answer, Scope
 from gateway import texts
 from gateway.services import Services
@@ -52,9 +53,11 @@ class OwnerNotices:
         await self.tell(f"outage:{platform}:{self._services.clock.now().isoformat()}", text, not_on=platform)
 
     async def tell_of_pause(self, job: Job, reason: str) -> None:
-        """Tells the person of a job that it does not come any more."""
-        text = texts.JOB_PAUSED.format(number=job.id, room=_of_room(job.scope), reason=reason)
-        await self.tell(f"paused:{job.id}:{job.next_at}", text, job.scope)
+        """Tells the person of a job that it does not come any more; the owner where that person is not served."""
+        is_gone = reason == NOT_SERVED and not job.scope.is_room
+        whose = f" of `{job.scope.key}`" if is_gone else _of_room(job.scope)
+        text = texts.JOB_PAUSED.format(number=job.id, room=whose, reason=reason)
+        await self.tell(f"paused:{job.id}:{job.next_at}", text, LOCAL if is_gone else job.scope)
 
     async def tell_of_pending(self, note: PendingNote) -> None:
         """Tells of what waits for a yes, the owner for a room; nothing new where a notice was left since `began_at`."""

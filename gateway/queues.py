@@ -30,7 +30,8 @@ class PendingEvent:
     """An inbox entry, the reply to it and the outbox item of its answer. Plain ones (no commands) may be taken together
     with their neighbours; an overheard one is stored without an answer; one that `is_beside` waits in no queue.
     `command`: see `Commands.given`. `is_stopped`: its turn is not begun anew. `joined_at`: on the loop's clock.
-    `changes`: edits and deletions that came before it was stored."""
+    `is_dropped`: whoever wrote it is not served any more. `changes`: edits and deletions that came before it was
+    stored."""
 
     entry: InboxEntry
     reply: Reply
@@ -43,6 +44,7 @@ class PendingEvent:
     has_begun: bool = False
     is_stopped: bool = False
     is_answered: bool = False
+    is_dropped: bool = False
     joined_at: float = 0.0
     changes: list[Inbound] = field(default_factory=list)
 

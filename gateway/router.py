@@ -18,10 +18,12 @@ import structlog
 
 from core.agent.sessions import Turn
 from core.agent.turn import Agent, RunningTurn
-from core.errors import DeliveryError, StaleReadError, StoreError
+from core.errors import DeliveryError, Refused, StaleReadError, StoreError
 from core.ports import Adapter, Clock, Reply
-from core.store.epoch import EpochGuard
+from core.store.epoch import EpochGuard, View
+from core.store.jobs import Job
 from core.store.mailbox import InboxEntry
+from core.store.removal import NOT_SERVED
 from core.text.normalize import on_one_line
 from core.types import Address, Answer, Command, Inbound, Scope, Session
 from gateway import texts
@@ -62,6 +64,7 @@ class Router:
         self._unanswered: set[PendingEvent] = set()
         self._answered_at = 0.0
         self._events: dict[int, PendingEvent] = {}
+        self._removals = 0
         self._told_of_outage: set[Address] = set()
         self._log = structlog.get_logger("router")
 
@@ -83,6 +86,7 @@ class Router:
             raise
 
     async def _admitted(self, inbound: Inbound, reply: Reply) -> int | None:
+        removals = self._removals
         verdict, scope = await self._access.judge(inbound)
         if verdict == "stranger":
             await self._answer_stranger(inbound, reply, scope)
@@ -113,6 +117,8 @@ class Router:
             is_overheard=verdict == "overheard",
         )
         self._join(event)
+        if removals != self._removals:
+            await self._drop_unserved((event,))
         return entry_id
 
     def _tell_of_outage(self, inbound: Inbound, error: StoreError) -> None:
@@ -168,6 +174,32 @@ class Router:
         """Gives up what is being served; it is stored, and goes on after the next start."""
         for task in self._running:
             task.cancel()
+
+    async def on_change(self) -> None:
+        """Somebody may have been removed, here or by another process: nothing that is under way for them goes on."""
+        self._removals += 1
+        await self._drop_unserved((*self._events.values(), *self._unanswered))
+
+    async def view(self, job: Job) -> View:
+        """What may be seen for a job that is due. Raises Refused where whoever planned it is not served any more."""
+        if not await self._access.serves(job):
+            raise Refused(NOT_SERVED)
+        return await self._epoch_guard.view(job.scope)
+
+    async def _drop_unserved(self, events: Sequence[PendingEvent]) -> None:
+        """Closes the entries of those whose sender is not served any more; what runs for them is begun anew with what
+        is left, and nothing where that is nothing."""
+        for event in events:
+            verdict, _ = await self._access.judge(event.inbound)
+            if verdict in ("served", "overheard") or event.is_dropped:
+                continue
+            event.is_dropped = True
+            await self._inbox.close([event.entry.id])
+            if event.is_taken:
+                self._queues.stop(event.inbound.address)
+            elif not event.is_beside:
+                self._queues.withdraw(event)
+                await event.reply.abandon()
 
     async def moved(self, platform: str, old_chat_id: str, new_chat_id: str) -> None:
         """See `core.ports.Sink`."""
@@ -348,6 +380,10 @@ class Router:
         """None: all that was to be answered was forgotten."""
         last = batch[-1]
         last.is_answered = True
+        if all(event.is_dropped for event in batch):
+            await self._delivery.outbox.fail(batch[0].outbox_item.key, "not served any more")
+            await last.reply.abandon()
+            return
         answer = answer or Answer(text=texts.FORGOTTEN)
         # Behind it, what could not reach its person before.
         unseen = await self._delivery.unseen(last.inbound)
@@ -376,6 +412,9 @@ class Router:
                 raise StaleReadError("More was said before anything was answered.") from None
             if isinstance(error, StaleReadError):
                 raise
+            if any(event.is_dropped for event in batch):
+                self._agent.drop(turn)
+                raise StaleReadError("Somebody is not served any more.") from None
         first.is_stopped = True
         # It may have been stopped while the whole answer was being stored.
         return await self._agent.stop(turn, (await self._delivery.outbox.find(turn.outbox_item)).answer)
@@ -404,6 +443,7 @@ class Router:
                 return await work(turn) if turn.entries else None
             except StaleReadError as stale:
                 self._log.info("begun anew", reason=str(stale))
+                await self._drop_unserved(batch)
 
     async def _apologise(self, batch: Sequence[PendingEvent], error: Exception) -> None:
         """What the person said is kept all the same; when not even that can be stored, the entries stay for the next

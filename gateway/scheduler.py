@@ -24,7 +24,7 @@ from core.ports import Clock, DeliveryRecord, Reply, Sink
 from core.store.epoch import View
 from core.store.jobs import Job, Jobs
 from core.store.mailbox import Outbox, OutboxItem
-from core.types import Address, Answer, CommandSpec, ErasureEpoch, Inbound, Scope, Sender
+from core.types import Address, Answer, CommandSpec, ErasureEpoch, Inbound, Sender
 from gateway import texts
 
 PLATFORM = "cron"
@@ -35,7 +35,8 @@ AGAIN = timedelta(seconds=2)
 
 class Scheduler:
     """Runs each active job when it is due. `deliver` gives the way to a job's target; `on_wake` is called when
-    something lies in the outbox; what is more than `late_after_s` late says so. `view` as of `EpochGuard`."""
+    something lies in the outbox; what is more than `late_after_s` late says so. `view`: as of `EpochGuard`, raises
+    Refused where whoever planned a job is not served any more."""
 
     platform = PLATFORM
     problem = ""
@@ -55,7 +56,7 @@ class Scheduler:
         deliver: Callable[[Address], Reply],
         late_after_s: float,
         on_wake: Callable[[], None],
-        view: Callable[[Scope], Awaitable[View]],
+        view: Callable[[Job], Awaitable[View]],
     ) -> None:
         self._jobs = jobs
         self._outbox = outbox
@@ -126,13 +127,13 @@ class Scheduler:
             due_at = latest(job.schedule, job.next_at or now, now)
             next_at = next_after(job.schedule, now)
             await self._jobs.check(job)
+            epoch = (await self._view(job)).epoch
         except (Refused, ConfigError) as error:
             self._log.warning("a job was paused", job=job.id, reason=str(error))
             if self.on_pause is not None:
                 await self.on_pause(job, str(error))
-            await self._jobs.change(job.id, paused_at=now)
+            await self._jobs.change(job.id, paused_at=now, pause_reason=str(error))
             return None
-        epoch = (await self._view(job.scope)).epoch
         # Only now is it sure that nothing of what is read is forgotten before it is written.
         standing = await self._jobs.get(job.id)
         if standing is None or standing.paused_at or standing.ended_at:
@@ -166,6 +167,7 @@ class Scheduler:
                 raise DeliveryError(f"There is no job {job_id}.", is_permanent=True)
             try:
                 await self._jobs.check(job)
+                await self._view(job)
                 reply = self._deliver(job.target)
             except Refused as refusal:
                 raise DeliveryError(str(refusal), is_permanent=True) from refusal

@@ -28,6 +28,7 @@ from core.store.links import Links
 from core.store.mailbox import Inbox, Outbox
 from core.store.notes import FACT, Notes, PendingNote
 from core.store.people import TERMINAL, People
+from core.store.removal import Removals
 from core.store.rows import meta, set_meta
 from core.store.sessions import Conversations, IncognitoRegistry
 from core.store.sqlite.database import Database
@@ -68,6 +69,7 @@ class Services:
         self.recall = Recall(database, clock, zone)
         self.people = People(database, registry)
         self.links = Links(database)
+        self.removals = Removals(database)
         self.jobs = Jobs(database)
         self.appointments = Appointments(self.jobs, clock, zone, on_change, settings.cron.max_jobs)
         self.facts = Facts(database, clock)

@@ -142,7 +142,7 @@ class Appointments:
         elif action == "resume" and is_paused:
             if (next_at := next_after(job.schedule, now)) is None:
                 raise Refused(f"The time of reminder {job.id} passed while it was paused. Remove it and set a new one.")
-            await self._jobs.change(job.id, paused_at=None, next_at=next_at)
+            await self._jobs.change(job.id, paused_at=None, pause_reason=None, next_at=next_at)
         self._on_change()
         return f"{_DONE[action]}: {self.describe(job if action == 'remove' else await self._mine(job.id, scopes))}"
 
@@ -156,7 +156,8 @@ class Appointments:
 
     def describe(self, job: Job) -> str:
         """A job in one line: ``7: every Monday at 08:30 (Europe/Lisbon): stand-up``."""
-        state = " [paused]" if job.paused_at else " [over]" if job.ended_at else ""
+        why = f": {job.pause_reason}" if job.pause_reason else ""
+        state = f" [paused{why}]" if job.paused_at else " [over]" if job.ended_at else ""
         ask = "asks me: " if job.is_prompt else ""
         return f"{job.id}: {self.when(job, is_full=False)}{state}: {ask}{shortened(job.text, _SHOWN_CHARS)}"
 

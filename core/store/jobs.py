@@ -29,6 +29,7 @@ class Job:
     origin: str | None = None
     next_at: datetime | None = None
     paused_at: datetime | None = None
+    pause_reason: str | None = None
     ended_at: datetime | None = None
     id: int = 0
 
@@ -109,11 +110,12 @@ class Jobs:
     async def active(self) -> list[Job]:
         return list(map(_job, await self._database.fetch_all(ACTIVE)))
 
-    async def change(self, job_id: int, **moments: datetime | None) -> None:
-        """Sets `next_at`, `paused_at` or `ended_at`. A job that has ended stays so; its row is history."""
-        changed = ", ".join(f"{name} = :{name}" for name in moments)
+    async def change(self, job_id: int, **changes: datetime | str | None) -> None:
+        """Sets `next_at`, `paused_at`, `pause_reason` or `ended_at`. A job that has ended stays so; its row is
+        history."""
+        changed = ", ".join(f"{name} = :{name}" for name in changes)
         statement = f"UPDATE jobs SET {changed} WHERE id = :id AND ended_at IS NULL"
-        await self._database.execute(statement, {"id": job_id, **moments})
+        await self._database.execute(statement, {"id": job_id, **changes})
 
     async def check(self, job: Job) -> None:
         """Raises Refused when the scope of a job is not, or no longer, its target's."""

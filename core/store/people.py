@@ -9,7 +9,7 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from core.store import rows
 from core.store.rows import Connection, Row
@@ -29,7 +29,7 @@ CODE_LIFE = timedelta(hours=1)
 PENDING = 20
 
 LINKED = """
-SELECT linked.platform, linked.user_id, linked.name, linked.admitted_at
+SELECT linked.platform, linked.user_id, linked.name, linked.admitted_at, linked.removed_at, linked.is_blocked
 FROM accounts JOIN accounts AS linked ON linked.person_id = accounts.person_id
 WHERE accounts.platform = :platform AND accounts.user_id = :user_id
 ORDER BY linked.platform <> :platform OR linked.user_id <> :user_id, linked.platform, linked.user_id
@@ -54,6 +54,21 @@ MOVE_ROOM = (
 _OF_ACCOUNT = "WHERE platform = :platform AND user_id = :user_id"
 INSERT_ACCOUNT = """
 INSERT INTO accounts (platform, user_id, person_id, name) VALUES (:platform, :user_id, :person, COALESCE(:name, ''))
+"""
+MOVE_ACCOUNT = """
+UPDATE accounts SET person_id = :person, removed_at = CASE WHEN :owner_by IS NULL THEN removed_at END,
+    owner_by = CASE owner_by WHEN 'revoked' THEN COALESCE(:owner_by, 'revoked') ELSE :owner_by END
+"""
+ADMIT = "UPDATE accounts SET admitted_at = :now, admitted_by = :by, removed_at = NULL, is_blocked = 0"
+_KEY = "platform || ':' || user_id"
+KNOWN = """
+SELECT accounts.*, (
+    SELECT MAX(sessions.last_at) FROM scopes JOIN sessions ON sessions.scope_id = scopes.id
+    JOIN addresses ON addresses.id = sessions.address_id AND addresses.platform = accounts.platform
+    WHERE scopes.key = 'account:' || accounts.platform || ':' || accounts.user_id
+) AS seen_at
+FROM accounts JOIN people ON people.id = accounts.person_id
+ORDER BY people.is_owner DESC, accounts.person_id, accounts.platform, accounts.user_id
 """
 PENDING_PAIRINGS = "SELECT * FROM pairings WHERE used_at IS NULL AND expires_at > :now ORDER BY created_at, code"
 USE_PAIRING = """
@@ -80,13 +95,31 @@ class Pairing:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
     """Of an account in a place: the `scope` that the place began with and what may be seen there, and the `accounts` of
-    the person, of whom one `is_admitted` if it was approved by pairing."""
+    the person, of whom one `is_admitted` if it was approved by pairing. `is_removed`, `is_blocked`: see `Removals`."""
 
     scope: Scope
     scopes: frozenset[Scope]
     accounts: frozenset[Scope]
     is_owner: bool
     is_admitted: bool
+    is_removed: bool
+    is_blocked: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownAccount:
+    """An account that was met, with the number of its person. `owner_by`: what made it the owner's (settings, cli), or
+    revoked. `admitted_by`: chat or cli. `seen_at`: when it last spoke in private."""
+
+    account: Account
+    name: str
+    person_id: int
+    owner_by: str | None
+    admitted_at: datetime | None
+    admitted_by: str | None
+    removed_at: datetime | None
+    is_blocked: bool
+    seen_at: datetime | None
 
 
 def new_code() -> str:
@@ -115,9 +148,10 @@ def add_account(connection: Connection, account: Account, name: str | None) -> i
 
 
 def move_account(connection: Connection, account: Account, person_id: int, owner_by: str | None) -> None:
-    """Moves an account to a person; `owner_by`: what made it the owner's, settings, cli or nothing."""
+    """Moves an account to a person; `owner_by`: what made it the owner's, settings, cli or nothing. One that was
+    revoked stays so until it is the owner's again, for good, by the settings or at the command line."""
     values = {**rows.values_of(account), "person": person_id, "owner_by": owner_by}
-    connection.execute(f"UPDATE accounts SET person_id = :person, owner_by = :owner_by {_OF_ACCOUNT}", values)
+    connection.execute(f"{MOVE_ACCOUNT} {_OF_ACCOUNT}", values)
     connection.execute("DELETE FROM people WHERE is_owner = 0 AND id NOT IN (SELECT person_id FROM accounts)")
 
 
@@ -147,8 +181,14 @@ class People:
                 rows.account_in(row): row["owner_by"]
                 for row in connection.execute("SELECT * FROM accounts WHERE person_id = :owner", {"owner": owner})
             }
+            # One that was revoked counts again only once it was taken out of the settings.
+            keys = {"keys": list_value(account.key for account in listed)}
+            is_over = f"owner_by = 'revoked' AND NOT {in_list(_KEY, 'keys')}"
+            connection.execute(f"UPDATE accounts SET owner_by = NULL WHERE {is_over}", keys)
+            found = connection.execute("SELECT * FROM accounts WHERE owner_by = 'revoked'")
+            present |= {rows.account_in(row): "revoked" for row in found}
             for account, owner_by in present.items():
-                if owner_by != "cli" and account not in listed:
+                if owner_by not in ("cli", "revoked") and account not in listed:
                     move_account(connection, account, add_person(connection), None)
             for account in listed:
                 if account not in present:
@@ -171,12 +211,15 @@ class People:
 
         def work(connection: Connection) -> Standing:
             linked = connection.execute(LINKED, rows.values_of(account)).fetchall()
+            is_removed = bool(linked) and linked[0]["removed_at"] is not None
             return Standing(
                 scope=_first_scope(connection, scope),
                 scopes=scopes_in(connection, scope),
                 accounts=frozenset(Scope.account(row["platform"], row["user_id"]) for row in linked),
                 is_owner=is_owners(connection, account),
                 is_admitted=any(row["admitted_at"] is not None for row in linked),
+                is_removed=is_removed,
+                is_blocked=is_removed and bool(linked[0]["is_blocked"]),
             )
 
         return await self._database.glance(work)
@@ -200,7 +243,9 @@ class People:
         found = await self._database.fetch_all(PENDING_PAIRINGS, {"now": now})
         return [_pairing(row) for row in found]
 
-    async def approve(self, code: str, now: datetime, is_owner: bool = False) -> Pairing | None:
+    async def approve(
+        self, code: str, now: datetime, is_owner: bool = False, by: Literal["chat", "cli"] = "chat"
+    ) -> Pairing | None:
         """Admits the account behind a typed code; None when the code is wrong, used or expired. `is_owner`: for
         good the owner's, for the command line only."""
         values = {"code": typed_code(code), "now": now}
@@ -211,13 +256,18 @@ class People:
                 return None
             pairing = _pairing(used[0])
             add_account(connection, pairing.account, pairing.name)
-            admitted = {**rows.values_of(pairing.account), "now": now}
-            connection.execute(f"UPDATE accounts SET admitted_at = :now {_OF_ACCOUNT}", admitted)
+            admitted = {**rows.values_of(pairing.account), "now": now, "by": by}
+            connection.execute(f"{ADMIT} {_OF_ACCOUNT}", admitted)
             if is_owner:
                 move_account(connection, pairing.account, _owner(connection), "cli")
             return pairing
 
         return await self._database.write(work)
+
+    async def known(self) -> list[KnownAccount]:
+        """All that were met, of one person together, the owner's first."""
+        found = await self._database.fetch_all(KNOWN)
+        return [KnownAccount(**rows.fields_in(row, KnownAccount), account=rows.account_in(row)) for row in found]
 
     async def moved(self, platform: str, old_chat_id: str, new_chat_id: str) -> None:
         """A room has a new id; its scope stays that of the old one."""

@@ -13,11 +13,13 @@ from pathlib import Path
 import pytest
 
 from core.dates.schedule import Schedule
-from core.errors import StoreError
+from core.errors import DeliveryError, StoreError
 from core.store.jobs import Job, Jobs
 from core.store.mailbox import OutboxItem
+from core.store.removal import NOT_SERVED
 from core.store.sqlite.database import Database
-from core.types import Answer
+from core.types import Account, Address, Answer
+from tests.fixtures.delivery_record import ListRecord
 from tests.fixtures.scheduler_harness import (
     ANA,
     CHAT,
@@ -134,6 +136,38 @@ async def test_paused_and_removed_ones_never_come(life: SchedulerHarness) -> Non
         await life.settled(kept)
     assert outbox_item.answer == Answer(text="⏰ kept")
     assert life.wakes == 1
+
+
+@pytest.mark.parametrize("is_prompt", [False, True])
+async def test_one_of_whom_nobody_serves_any_more_is_paused_and_says_why(
+    life: SchedulerHarness, is_prompt: bool
+) -> None:
+    account = Account(platform="telegram", user_id="7")
+    daily = Schedule(zone=ZONE, cron="0 9 * * *")
+    job = await life.add(schedule=daily, account=account, is_prompt=is_prompt)
+    life.removed.add(account)
+    async with life.listening():
+        row = await life.settled(job)
+    assert (row.paused_at is not None, row.pause_reason) == (True, NOT_SERVED)
+    assert (life.wakes, life.sink.admitted) == (0, [])
+    assert f"[paused: {NOT_SERVED}]" in life.appointments.describe(row)
+    # Let in again, they go on by themselves.
+    life.removed.clear()
+    assert "[paused" not in await life.appointments.change("resume", job.id, frozenset((ANA,)))
+    resumed = await life.jobs.get(job.id)
+    assert resumed is not None
+    assert (resumed.paused_at, resumed.pause_reason) == (None, None)
+
+
+async def test_an_answer_for_one_who_was_removed_meanwhile_goes_nowhere(life: SchedulerHarness) -> None:
+    account = Account(platform="telegram", user_id="7")
+    job = await life.add(account=account, is_prompt=True)
+    reply = life.cron.reply(Address(platform="cron", chat_id=str(job.id)))
+    life.removed.add(account)
+    reply.begin(ListRecord("turn"))
+    with pytest.raises(DeliveryError, match="not served"):
+        await reply.finish(Answer(text="Here it is"))
+    assert life.said == []
 
 
 async def test_one_that_is_moved_comes_at_its_new_time(life: SchedulerHarness) -> None:

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from core.store.epoch import EpochGuard
 from core.store.jobs import Job, Jobs
 from core.store.sqlite.database import Database
 from core.types import Address
@@ -223,7 +222,7 @@ async def test_a_reminder_that_is_due_meanwhile_is_not_given(home: Path) -> None
             deliver=lambda _: KeptReply(),
             late_after_s=60,
             on_wake=lambda: None,
-            view=EpochGuard(services.database).view,
+            view=harness.router.view,
         )
         await cron.open()
         listening = asyncio.create_task(cron.listen(harness.router, ()))

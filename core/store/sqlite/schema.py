@@ -144,6 +144,13 @@ UPDATE raw_updates SET failed_at = CAST(strftime('%s', 'now') AS REAL), error = 
 WHERE failed_at IS NULL;
 """
 """An update is confirmed once it is in the inbox; what was confirmed before and not handled is listed as set aside."""
+_REMOVALS = """
+ALTER TABLE accounts ADD COLUMN admitted_by TEXT;
+ALTER TABLE accounts ADD COLUMN removed_at REAL;
+ALTER TABLE accounts ADD COLUMN is_blocked INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE jobs ADD COLUMN pause_reason TEXT;
+"""
+"""Who is not served any more, and why a job does not run."""
 
 MIGRATIONS: tuple[str, ...] = (
     f"{_TABLES}{INDEXES}{_FACTS}{FACTS_RANK}\n{_FACTS_VERSION}",
@@ -158,4 +165,5 @@ MIGRATIONS: tuple[str, ...] = (
     "ALTER TABLE calls DROP COLUMN imprint;",
     _ONE_INDEX,
     _NO_RAW_UPDATES,
+    _REMOVALS,
 )

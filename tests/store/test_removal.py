@@ -1,0 +1,185 @@
+"""The contract of Removals: who is not served any more loses links, codes, buttons, jobs, and what was on its way."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from core.dates.schedule import Schedule
+from core.errors import StaleReadError
+from core.store.actions import Actions, ButtonAction
+from core.store.epoch import EpochGuard
+from core.store.jobs import Job, Jobs
+from core.store.links import Links, NamedAccount
+from core.store.mailbox import Outbox, OutboxItem
+from core.store.people import People
+from core.store.removal import NOT_SERVED, Removals
+from core.store.sessions import Conversations
+from core.store.sqlite.database import Database
+from core.types import LOCAL, Account, Address, Answer, Command, Scope, Session
+from tests.fixtures.clock import SteadyClock
+from tests.fixtures.samples import NOON
+
+pytestmark = pytest.mark.slow
+
+ANA = Account(platform="telegram", user_id="7")
+BOB = Account(platform="discord", user_id="77")
+OWNER = Account(platform="telegram", user_id="42")
+CHAT = Address(platform="telegram", chat_id="7")
+THERE = Address(platform="discord", chat_id="d")
+GROUP = Address(platform="telegram", chat_id="-5")
+SCOPE, ROOM = Scope.account("telegram", "7"), Scope.room("telegram", "-5")
+
+
+async def planned(database: Database, target: Address, scope: Scope, account: Account = ANA) -> Job:
+    """A reminder for a place in which somebody has spoken."""
+    conversations = Conversations(database, SteadyClock(NOON))
+    if await conversations.current(target) is None:
+        await conversations.create(Session(address=target, scope=scope, started_at=NOON))
+    job = Job(
+        schedule=Schedule(zone="UTC", at=NOON),
+        text="call",
+        target=target,
+        scope=scope,
+        created_at=NOON,
+        account=account,
+        next_at=NOON,
+    )
+    return await Jobs(database).add(job)
+
+
+async def standing(database: Database, account: Account) -> tuple[bool, bool, bool]:
+    found = await People(database).standing(account, Scope.account(account.platform, account.user_id))
+    return found.is_admitted, found.is_removed, found.is_blocked
+
+
+async def admitted(database: Database, account: Account, *, is_owner: bool = False) -> None:
+    people = People(database)
+    pairing = await people.ask(account, "Ana", NOON)
+    assert pairing is not None
+    assert await people.approve(pairing.code, NOON, is_owner, "cli" if is_owner else "chat") is not None
+
+
+async def linked(database: Database) -> None:
+    links = Links(database)
+    code = await links.offer(ANA, CHAT, SCOPE, NOON)
+    link = await links.claim(
+        code, NamedAccount(account=BOB, name="Bob"), Address(platform="discord", chat_id="d"), NOON
+    )
+    await links.agree(link.digest, BOB, NOON)
+    assert (await links.agree(link.digest, ANA, NOON)).is_joined
+
+
+async def test_a_removed_account_is_not_served_until_it_is_approved_again(database: Database) -> None:
+    await admitted(database, ANA)
+    assert await standing(database, ANA) == (True, False, False)
+    await Removals(database).remove([ANA], NOON)
+    assert await standing(database, ANA) == (False, True, False)
+    await Removals(database).remove([ANA], NOON, is_blocked=True)
+    assert await standing(database, ANA) == (False, True, True)
+    await Removals(database).remove([ANA], NOON)
+    assert await standing(database, ANA) == (False, True, False)
+    await admitted(database, ANA)
+    assert await standing(database, ANA) == (True, False, False)
+    (known,) = [one for one in await People(database).known() if one.account == ANA]
+    assert (known.admitted_at, known.admitted_by, known.removed_at) == (NOON, "chat", None)
+
+
+async def test_links_and_what_may_link_end(database: Database) -> None:
+    await linked(database)
+    code = await Links(database).offer(ANA, CHAT, SCOPE, NOON)
+    view = await EpochGuard(database).view(Scope.account("discord", "77"))
+    assert SCOPE in view.scopes
+    await Removals(database).remove([ANA], NOON)
+    assert [one.account for one in await Links(database).accounts(BOB)] == [BOB]
+    assert await database.fetch_all("SELECT 1 FROM links WHERE joined_at IS NULL") == [], code
+    # What was being answered with the sight of both is not kept.
+    with pytest.raises(StaleReadError):
+        await database.write(lambda connection: None, view.epoch)
+
+
+async def test_a_code_that_was_given_before_lets_nobody_in(database: Database) -> None:
+    people = People(database)
+    pairing = await people.ask(ANA, "Ana", NOON)
+    assert pairing is not None
+    await Removals(database).remove([ANA], NOON)
+    assert await people.approve(pairing.code, NOON) is None
+    assert await people.ask(ANA, "Ana", NOON) is not None
+
+
+async def test_jobs_buttons_and_what_has_yet_to_leave_end(database: Database) -> None:
+    clock = SteadyClock(NOON)
+    jobs, actions, outbox = Jobs(database), Actions(database, clock), Outbox(database, clock)
+    mine = [await planned(database, CHAT, SCOPE), await planned(database, GROUP, ROOM)]
+    others = await planned(database, GROUP, ROOM, OWNER)
+    later, command = NOON + timedelta(days=1), Command(name="recall")
+    await actions.add(
+        [
+            ButtonAction(id="mine", scope=SCOPE, account=ANA, command=command, expires_at=later),
+            ButtonAction(id="room", scope=ROOM, account=ANA, command=command, expires_at=later),
+            ButtonAction(id="all", scope=ROOM, account=None, command=command, expires_at=later),
+        ]
+    )
+    for key, address in (("mine", CHAT), ("room", GROUP)):
+        item = OutboxItem(key=key, kind="reminder", address=address, answer=Answer(text="call"), next_at=NOON)
+        assert await outbox.put(item)
+    assert await Removals(database).remove([ANA], NOON) == 2
+    found = [await jobs.get(job.id) for job in (*mine, others)]
+    assert [job.pause_reason for job in found if job is not None] == [NOT_SERVED, NOT_SERVED, None]
+    left = [name for name in ("mine", "room", "all") if await actions.find(name, NOON) is not None]
+    assert left == ["all"]
+    assert [item.key for item in await outbox.due(NOON)] == ["room"]
+    assert await database.fetch_all("SELECT 1 FROM outbox WHERE key = 'mine' AND payload IS NOT NULL") == []
+
+
+async def test_an_owners_account_that_was_revoked_stays_so_while_the_settings_name_it(database: Database) -> None:
+    people, scope = People(database), Scope.account("telegram", "42")
+    await people.set_owner([OWNER], [])
+    await Removals(database).remove([OWNER], NOON)
+    # Approved by mistake in a chat: served, and not the owner's.
+    await admitted(database, OWNER)
+    await people.set_owner([OWNER], [])
+    assert not (await people.standing(OWNER, scope)).is_owner
+    assert await people.scopes(LOCAL) == {LOCAL}
+    # Nor does a link change that.
+    await people.greet(BOB, "Bob")
+    await Links(database).unlink(OWNER)
+    await people.set_owner([OWNER], [])
+    assert not (await people.standing(OWNER, scope)).is_owner
+    # Who can write the settings can take it out and put it back.
+    await people.set_owner([], [])
+    await people.set_owner([OWNER], [])
+    assert (await people.standing(OWNER, scope)).is_owner
+
+
+async def test_an_owner_of_the_command_line_is_revoked_and_approved_again_there(database: Database) -> None:
+    people, scope = People(database), Scope.account("telegram", "42")
+    for _ in range(2):
+        await admitted(database, OWNER, is_owner=True)
+        assert (await people.standing(OWNER, scope)).is_owner
+        await Removals(database).remove([OWNER], NOON)
+        await people.set_owner([], [])
+        assert not (await people.standing(OWNER, scope)).is_owner
+
+
+async def test_a_start_ends_what_the_settings_do_not_name_any_more(database: Database) -> None:
+    outbox = Outbox(database, SteadyClock(NOON))
+    await linked(database)
+    job, in_room = await planned(database, CHAT, SCOPE), await planned(database, GROUP, ROOM)
+    item = OutboxItem(key="mine", kind="reminder", address=CHAT, answer=Answer(text="call"), next_at=NOON)
+    assert await outbox.put(item)
+    removals, jobs = Removals(database), Jobs(database)
+    await removals.settle([BOB.key], NOON)
+    assert len(await Links(database).accounts(ANA)) == 2
+    assert [one.key for one in await outbox.due(NOON)] == ["mine"]
+    before = await database.fetch_all("SELECT * FROM people")
+    for _ in range(2):
+        await removals.settle([], NOON)
+    assert len(await Links(database).accounts(ANA)) == 1
+    assert await outbox.due(NOON) == []
+    found = [await jobs.get(one.id) for one in (job, in_room)]
+    # In the room they may still be served, which is judged when it is due.
+    assert [one.pause_reason for one in found if one is not None] == [NOT_SERVED, None]
+    assert len(await database.fetch_all("SELECT * FROM people")) == len(before) + 1
+    assert await standing(database, ANA) == (False, False, False)
