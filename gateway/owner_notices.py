@@ -4,16 +4,19 @@ something waits for a decision. Each is left once, where that person talked last
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from hashlib import sha256
 
 from core.memory.manager import MemoryNotice
 from core.notes.notebook import FILES
+from core.store import rows
 from core.store.jobs import Job
 from core.store.mailbox import OutboxItem
 from core.store.notes import PendingNote
 from core.store.removal import NOT_SERVED
-from core.types import LOCAL, Answer, Scope
+from core.types import LOCAL, Answer, Button, Scope
 from gateway import texts
+from gateway.commands.registry import actions_of, with_ids
 from gateway.services import Services
 from gateway.supervisor import CONNECTED
 
@@ -24,14 +27,18 @@ class OwnerNotices:
     def __init__(self, services: Services) -> None:
         self._services = services
 
-    async def tell(self, key: str, text: str, scope: Scope = LOCAL, not_on: str = "") -> None:
+    async def tell(
+        self, key: str, text: str, scope: Scope = LOCAL, not_on: str = "", buttons: Sequence[Button] = ()
+    ) -> None:
         """Leaves a notice once for each `key`, for the person of `scope`, or the owner where that is a room, on another
         platform than `not_on`."""
         services = self._services
         if (place := await services.private_place(scope, not_on)) is None:
             return
-        now = services.clock.now()
-        notice = OutboxItem(key=key, kind="notice", address=place[0], answer=Answer(text=text), next_at=now)
+        now, (address, scope) = services.clock.now(), place
+        answer = Answer(text=text, buttons=with_ids(buttons))
+        await services.actions.add(actions_of(answer.buttons, scope, rows.account_of(scope.key.partition(":")[2]), now))
+        notice = OutboxItem(key=key, kind="notice", address=address, answer=answer, next_at=now)
         if await services.outbox.put(notice):
             services.on_change()
 

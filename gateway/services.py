@@ -68,7 +68,7 @@ class Services:
         self.conversations = Conversations(database, clock, registry)
         self.recall = Recall(database, clock, zone)
         self.people = People(database, registry)
-        self.links = Links(database)
+        self.links = Links(database, settings.access.people)
         self.removals = Removals(database)
         self.jobs = Jobs(database)
         self.appointments = Appointments(self.jobs, clock, zone, on_change, settings.cron.max_jobs)

@@ -1,4 +1,5 @@
-"""Links accounts to one person and unlinks them: an offer under a code, a claim by who has it, a yes of each.
+"""Links accounts to one person and unlinks them: an offer under a code, a claim by who has it, a yes of each, and the
+owner's where not both were let in.
 
 No message moves; who sees what follows from the person. The owner's accounts are set in settings and at the command
 line only, never here.
@@ -7,7 +8,7 @@ line only, never here.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -28,15 +29,16 @@ class NamedAccount:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Link:
     """Two persons that are about to be one, each with all accounts: `offered` asked for the code, at `address`,
-    `claimed` typed it. `digest`: of the code, names the link in a yes. `is_joined`: both have said yes."""
+    `claimed` typed it. `digest`: of the code, names the link in a yes. `token`: a code that names it to the owner,
+    once both have said yes and the owner has to as well. `is_joined`: they are one."""
 
-    id: int
     digest: str
     offered: tuple[NamedAccount, ...]
     claimed: tuple[NamedAccount, ...]
     address: Address
     scope: Scope
     claimed_address: Address
+    token: str | None = None
     is_joined: bool = False
 
 
@@ -55,10 +57,17 @@ WHERE expires_at <= :now OR (platform = :platform AND user_id = :user_id AND joi
 INSERT_OFFER = rows.insertion("links", "digest", "platform", "user_id", "scope_id", "address", "expires_at")
 CLAIM = """
 UPDATE links SET claimed_platform = :platform, claimed_user_id = :user_id, claimed_name = :name,
-    claimed_address = :address, agreed_at = NULL, expires_at = :expires_at
+    claimed_address = :address, agreed_at = NULL, token = NULL, expires_at = :expires_at
 WHERE digest = :digest
 """
 AGREE = "UPDATE links SET agreed_at = :now, expires_at = :expires_at WHERE digest = :digest"
+ASK_OWNER = "UPDATE links SET token = :token, expires_at = :until WHERE digest = :digest"
+FOR_OWNER = "SELECT digest FROM links WHERE token = COALESCE(:token, token) AND expires_at > :now ORDER BY id"
+"""Those that wait for the owner, or did."""
+SERVE_AGAIN = """
+UPDATE accounts SET removed_at = NULL, is_blocked = 0 WHERE platform = :platform AND user_id = :user_id
+"""
+"""The owner's yes is the latest word, also on somebody who was removed before."""
 
 OWNERS = (
     "That account is my owner's. Accounts become the owner's only by the settings (`[owner]` in mneme.toml) or, at the "
@@ -72,8 +81,11 @@ WRONG_LINK_CODE = (
 
 
 class Links:
-    def __init__(self, database: Database) -> None:
+    """`let_in`: the keys of accounts that the settings let in."""
+
+    def __init__(self, database: Database, let_in: Collection[str] = ()) -> None:
         self._database = database
+        self._let_in = let_in
 
     async def offer(self, account: Account, address: Address, scope: Scope, now: datetime) -> str:
         """A code for this account, good once and for ten minutes; its earlier one is void. Refused for the owner."""
@@ -108,7 +120,8 @@ class Links:
         return await self._database.write(work)
 
     async def agree(self, digest: str, account: Account, now: datetime) -> Link:
-        """First who claimed says yes, then who offered: now they are one person. Refused for anybody else."""
+        """First who claimed says yes, then who offered: now they are one person, or wait for the owner for as long as
+        who asks to be let in. Refused for anybody else."""
         values = _values(digest, now)
 
         def work(connection: Connection) -> Link:
@@ -120,17 +133,39 @@ class Links:
             is_last = account == offered and row["agreed_at"] is not None
             if not is_last and account != claimed:
                 raise Refused(NO_LINK)
-            if row["joined_at"] is None:
+            if row["joined_at"] is None and row["token"] is None:
                 _refuse_owner(connection, offered)
                 _refuse_owner(connection, claimed)
                 connection.execute(AGREE, values)
-                if is_last:
-                    person = people.add_account(connection, offered, None)
-                    people.add_account(connection, claimed, row["claimed_name"])
-                    for one in _accounts(connection, claimed):
-                        people.move_account(connection, one.account, person, None)
-                    connection.execute("UPDATE links SET joined_at = :now WHERE digest = :digest", values)
+                if is_last and self._is_let_in(connection, offered) and self._is_let_in(connection, claimed):
+                    _join(connection, _link(connection, values), values)
+                elif is_last:
+                    connection.execute(ASK_OWNER, values | {"token": new_code(), "until": now + people.CODE_LIFE})
             return _link(connection, values)
+
+        return await self._database.write(work)
+
+    async def for_owner(self, now: datetime) -> list[Link]:
+        """Links that wait for the owner, oldest first."""
+        found = await self._database.read(lambda connection: _for_owner(connection, None, now))
+        return [link for link in found if not link.is_joined]
+
+    async def decide(self, token: str, now: datetime, *, is_yes: bool) -> Link | None:
+        """The owner's word on a link that waits for it: they are one person now, or it is over. None where no link has
+        that token, also of one that was joined and is not to be any more."""
+
+        def work(connection: Connection) -> Link | None:
+            (link,) = _for_owner(connection, typed_code(token), now) or (None,)
+            if link is None or (link.is_joined and not is_yes):
+                return None
+            values = _values(link.digest, now)
+            if not is_yes:
+                connection.execute("DELETE FROM links WHERE digest = :digest", values)
+            elif not link.is_joined:
+                _join(connection, link, values)
+                for side in (link.offered[0], link.claimed[0]):
+                    connection.execute(SERVE_AGAIN, rows.values_of(side.account))
+            return _link(connection, values) if is_yes else link
 
         return await self._database.write(work)
 
@@ -154,6 +189,13 @@ class Links:
         """The accounts of the person of an account, that one first; empty for one that was never met."""
         return await self._database.read(lambda connection: _accounts(connection, account))
 
+    def _is_let_in(self, connection: Connection, account: Account) -> bool:
+        """As `gateway.access` has it: whoever was let in is so with all linked accounts."""
+        linked = connection.execute(people.LINKED, rows.values_of(account)).fetchall()
+        keys = {account.key, *(rows.account_in(row).key for row in linked)}
+        is_let_in = not keys.isdisjoint(self._let_in) or any(row["admitted_at"] is not None for row in linked)
+        return is_let_in and not any(row["removed_at"] for row in linked[:1])
+
 
 def _values(digest: str, now: datetime) -> dict[str, object]:
     return {"digest": digest, "now": now, "expires_at": now + LIFE}
@@ -171,13 +213,30 @@ def _accounts(connection: Connection, account: Account) -> list[NamedAccount]:
     ]
 
 
+def _join(connection: Connection, link: Link, values: Values) -> None:
+    """Moves the accounts of the side that claimed to the person of the side that offered. Refused for the owner's."""
+    offered, claimed = link.offered[0].account, link.claimed[0]
+    _refuse_owner(connection, offered)
+    _refuse_owner(connection, claimed.account)
+    person = people.add_account(connection, offered, None)
+    people.add_account(connection, claimed.account, claimed.name)
+    for one in link.claimed:
+        people.move_account(connection, one.account, person, None)
+    connection.execute("UPDATE links SET joined_at = :now WHERE digest = :digest", values)
+
+
+def _for_owner(connection: Connection, token: str | None, now: datetime) -> list[Link]:
+    found = connection.execute(FOR_OWNER, {"token": token, "now": now}).fetchall()
+    return [_link(connection, _values(row["digest"], now)) for row in found]
+
+
 def _link(connection: Connection, values: Values) -> Link:
     """A link that was claimed."""
     row = connection.execute(LINK, values).fetchone()
     account = Account(platform=row["claimed_platform"], user_id=row["claimed_user_id"])
     claimed, is_joined = NamedAccount(account=account, name=row["claimed_name"]), row["joined_at"] is not None
     return Link(
-        **rows.columns(row, "id", "digest"),
+        **rows.columns(row, "digest", "token"),
         offered=tuple(_accounts(connection, rows.account_in(row))),
         claimed=(claimed,) if is_joined else tuple(_accounts(connection, account)) or (claimed,),
         address=Address.parse(row["address"]),

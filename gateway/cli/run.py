@@ -100,13 +100,13 @@ def _cron(words: Words = None, scope: InScope = None, as_json: AsJson = False, y
 
 
 def _approve(
-    code: Annotated[str, typer.Argument(help="The eight characters; without them, who is waiting.")] = "",
+    words: Words = None,
     owner: Annotated[bool, typer.Option("--owner", help="It is an account of your own: it sees what you see.")] = False,
 ) -> None:
-    """Let somebody in who showed you a code."""
+    """Let in who showed you a code, or have two accounts linked; "no CODE": not those. Without a code, who waits."""
     from gateway.commands.accounts import let_in
 
-    shell.visit(lambda services, _: let_in(services, code, as_owner=owner))
+    shell.visit(lambda services, _: let_in(services, " ".join(words or ()), as_owner=owner))
 
 
 def _status(as_json: AsJson = False) -> None:

@@ -1,6 +1,6 @@
 """/whoami, /approve, /link and /unlink: who somebody is, who is let in, and one person on several platforms.
 
-To a link both sides say yes, in direct chats; it is never with the owner.
+To a link both sides say yes, in direct chats, and the owner where it lets somebody in; it is never with the owner.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from core.store.links import Link, NamedAccount
 from core.store.mailbox import OutboxItem
 from core.types import Address, Answer, Command
 from gateway import texts
-from gateway.commands.registry import CommandContext, announced, yes_button
+from gateway.commands.registry import CommandContext, announced, button, yes_button
+from gateway.owner_notices import OwnerNotices
 from gateway.services import Services
 
 _AGREED = "yes "
@@ -61,11 +62,15 @@ class AccountCommands:
         link = await self._links.agree(digest, context.account, self._now())
         if link.is_joined:
             joined = Answer(text=texts.LINK_JOINED)
-            await self._send(f"link:{link.id}:joined", link.claimed_address, joined)
+            await _send(self._services, f"link:{link.digest}:joined", link.claimed_address, joined)
             return joined
-        key = f"link:{link.id}:asked:{context.origin}"
+        if link.token:
+            buttons = button("Link them", "approve", link.token), button("No", "approve", f"no {link.token}")
+            await OwnerNotices(self._services).tell(f"link:{link.token}", _for_owner(link), buttons=buttons)
+            return Answer(text=texts.LINK_WAITS)
+        key = f"link:{link.digest}:asked:{context.origin}"
         asked = Answer(text=_question(link.claimed, link.offered))
-        await self._send(key, link.address, asked, link)
+        await _send(self._services, key, link.address, asked, link)
         return Answer(text=texts.LINK_ASKED.format(other=_names(link.offered)[0]))
 
     async def _part(self, context: CommandContext, name: str) -> Answer:
@@ -77,32 +82,49 @@ class AccountCommands:
             raise Refused(texts.NOT_LINKED)
         return Answer(text=texts.UNLINKED.format(account=named[name].key), has_erased=True)
 
-    async def _send(self, key: str, address: Address, answer: Answer, asking: Link | None = None) -> None:
-        """Once for each key; with the question of `asking` to who offered its code."""
-        item = await self._services.outbox.find(OutboxItem(key=key, kind="notice", address=address))
-        if item.answer is not None or item.is_over:
-            return
-        if asking is not None:
-            account = asking.offered[0].account
-            yes = question(_yes(asking), account, asking.scope, address, key, self._now())
-            # Until it has arrived there, no message says yes to it, and none cancels it.
-            await self._services.actions.add([replace(yes, outbox_item=key)])
-            answer = replace(answer, buttons=(yes_button(yes),))
-        await self._services.outbox.put(replace(item, answer=answer, next_at=self._now()))
-        self._services.on_change()
 
-
-async def let_in(services: Services, code: str, *, as_owner: bool = False) -> Answer:
-    """Lets in whoever was shown this code, as the owner where `as_owner`; without one, lists who waits."""
+async def _send(services: Services, key: str, address: Address, answer: Answer, asking: Link | None = None) -> None:
+    """Once for each key; with the question of `asking` to who offered its code."""
+    item = await services.outbox.find(OutboxItem(key=key, kind="notice", address=address))
+    if item.answer is not None or item.is_over:
+        return
     now = services.clock.now()
-    if not code:
-        names = [f"- {texts.person(one.name, one.account)}" for one in await services.people.pending(now)]
-        return Answer(text="\n".join(["Waiting to be let in:", *names]) if names else texts.NOBODY_WAITS)
-    pairing = await services.people.approve(code, now, as_owner)
+    if asking is not None:
+        account = asking.offered[0].account
+        yes = question(_yes(asking), account, asking.scope, address, key, now)
+        # Until it has arrived there, no message says yes to it, and none cancels it.
+        await services.actions.add([replace(yes, outbox_item=key)])
+        answer = replace(answer, buttons=(yes_button(yes),))
+    await services.outbox.put(replace(item, answer=answer, next_at=now))
+    services.on_change()
+
+
+async def let_in(services: Services, words: str, *, as_owner: bool = False) -> Answer:
+    """Lets in whoever was shown this code, as the owner where `as_owner`, or has two accounts linked; lists who waits
+    without one. Behind a no the link is called off."""
+    now, (first, _, rest) = services.clock.now(), words.partition(" ")
+    if not words:
+        waiting = [texts.person(one.name, one.account) for one in await services.people.pending(now)]
+        waiting += map(_for_owner, await services.links.for_owner(now))
+        return Answer(text="\n- ".join(["Waiting to be let in:", *waiting]) if waiting else texts.NOBODY_WAITS)
+    is_yes = first.lower() != "no"
+    link = None if as_owner else await services.links.decide(words if is_yes else rest, now, is_yes=is_yes)
+    if link is not None:
+        return await _decided(services, link)
+    pairing = await services.people.approve(words, now, as_owner)
     if pairing is None:
         raise Refused(texts.WRONG_CODE)
     role = "is yours now and sees what you see" if as_owner else "may talk to me now, with a memory apart from yours"
     return Answer(text=f"{texts.person(pairing.name, pairing.account)} {role}.")
+
+
+async def _decided(services: Services, link: Link) -> Answer:
+    """Tells both sides what the owner decided."""
+    told = texts.LINK_JOINED if link.is_joined else texts.LINK_REFUSED
+    for side, address in (("offered", link.address), ("claimed", link.claimed_address)):
+        await _send(services, f"link:{link.digest}:{side}:{link.is_joined}", address, Answer(text=told))
+    text = texts.LINK_DONE if link.is_joined else texts.LINK_NOT_DONE
+    return Answer(text=text.format(**_sides(link)))
 
 
 def _whoami(context: CommandContext) -> Answer:
@@ -125,6 +147,14 @@ def _question(other: Sequence[NamedAccount], own: Sequence[NamedAccount]) -> str
     more = f" It is linked with {texts.listed(others)}." if others else ""
     reach = f"here and on {texts.listed(_names(own)[1:])}" if len(own) > 1 else "here"
     return texts.LINK_QUESTION.format(other=first, more=more, reach=reach)
+
+
+def _for_owner(link: Link) -> str:
+    return texts.LINK_FOR_OWNER.format(code=link.token, **_sides(link))
+
+
+def _sides(link: Link) -> dict[str, str]:
+    return {"offered": texts.listed(_names(link.offered)), "claimed": texts.listed(_names(link.claimed))}
 
 
 def _names(accounts: Sequence[NamedAccount]) -> list[str]:

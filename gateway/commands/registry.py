@@ -14,7 +14,7 @@ import tomllib
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import cache
 from importlib.resources import files
 from typing import Any, Protocol
@@ -111,6 +111,18 @@ class CommandContext:
 
 def button(label: str, name: str, arguments: str) -> Button:
     return Button(label=label, command=Command(name=name, arguments=arguments))
+
+
+def with_ids(buttons: Sequence[Button]) -> tuple[Button, ...]:
+    return tuple(replace(one, id=secrets.token_urlsafe(12)) for one in buttons)
+
+
+def actions_of(buttons: Sequence[Button], scope: Scope, account: Account | None, now: datetime) -> list[ButtonAction]:
+    """The rows of buttons in a place; `account`: who alone may press them."""
+    until = now + BUTTON_LIFE
+    return [
+        ButtonAction(id=one.id, scope=scope, account=account, command=one.command, expires_at=until) for one in buttons
+    ]
 
 
 def announced(*names: str) -> tuple[CommandSpec, ...]:
@@ -215,13 +227,10 @@ class Commands:
         if context.session.is_incognito:
             # A button is a row, and what it does may be words.
             answer = replace(answer, text=f"{BADGE}\n\n{answer.text}", buttons=())
-        buttons = tuple(replace(button, id=secrets.token_urlsafe(12)) for button in answer.buttons)
+        buttons = with_ids(answer.buttons)
         account = context.account if context.inbound.is_direct or (spec and spec.is_private) else None
         now, scope = self._clock.now(), context.scope
-        actions = [
-            ButtonAction(id=one.id, scope=scope, account=account, command=one.command, expires_at=now + BUTTON_LIFE)
-            for one in buttons
-        ]
+        actions = actions_of(buttons, scope, account, now)
         if answer.confirm is not None:
             asked = question(answer.confirm, context.account, scope, context.inbound.address, context.origin, now)
             buttons = (yes_button(asked), *buttons)

@@ -13,7 +13,7 @@ from core.ports import Reply
 from core.types import Address, Scope
 from gateway.delivery import Delivery
 from tests.fixtures.gateway_harness import GatewayHarness, KeptPlatform, KeptReply, open_gateway
-from tests.gateway.commands.test_links import code_of, notices, on_discord
+from tests.gateway.commands.test_links import OTHER, code_of, let_in, notices, on_discord
 
 pytestmark = pytest.mark.slow
 
@@ -35,6 +35,7 @@ class Refusing(KeptPlatform):
 
 async def ask(harness: GatewayHarness) -> None:
     """The link of discord:77 with telegram:7, as far as the question that waits in the outbox."""
+    await let_in(harness, OTHER)
     await harness.say(f"/link {await code_of(harness)}", **on_discord())
     await harness.say("yes", **on_discord())
 
@@ -77,6 +78,7 @@ async def test_what_is_only_late_is_asked_when_it_arrives(home: Path) -> None:
 
 async def test_a_link_survives_restarts_at_every_step(home: Path) -> None:
     async with open_gateway(home) as harness:
+        await let_in(harness, OTHER)
         code = await code_of(harness)
     async with open_gateway(home) as harness:
         await harness.say(f"/link {code}", message_id="r1", **on_discord())

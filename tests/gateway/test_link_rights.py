@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from core.types import Address, Scope, Sender
+from core.types import Account, Address, Scope, Sender
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
-from tests.gateway.commands.test_links import MEMBER, OTHER, OWNER, code_of, link, notices, on_discord
+from tests.gateway.commands.test_links import MEMBER, OTHER, OWNER, code_of, let_in, link, notices, on_discord
 
 pytestmark = pytest.mark.slow
 
@@ -125,6 +125,7 @@ async def test_an_account_that_is_the_owners_no_more_takes_nothing_of_his_along(
 async def test_two_accounts_of_one_platform_may_be_one(home: Path) -> None:
     async with open_gateway(home, ScriptedModel()) as harness:
         await harness.say("the boathouse key is under the fern", "7")
+        await let_in(harness, Account(platform="telegram", user_id="8"))
         await harness.say(f"/link {await code_of(harness)}", "8")
         assert "I have asked" in (await harness.say("yes", "8")).text
         await notices(harness)

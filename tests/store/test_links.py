@@ -10,6 +10,7 @@ import pytest
 from core.errors import Refused
 from core.store.links import LIFE, Link, Links, NamedAccount
 from core.store.people import People
+from core.store.removal import Removals
 from core.store.sqlite.database import Database
 from core.types import Account, Address, Scope
 from tests.fixtures.samples import NOON
@@ -18,6 +19,7 @@ ANA = Account(platform="telegram", user_id="1")
 HERE = Address(platform="telegram", chat_id="1")
 SCOPE = Scope.account("telegram", "1")
 THERE = Address(platform="discord", chat_id="d")
+LET_IN = ("telegram:1", *(f"discord:{number}" for number in range(2, 8)))
 
 
 def named(user_id: str) -> NamedAccount:
@@ -30,7 +32,7 @@ async def claimed(links: Links, by: str = "2") -> Link:
 
 
 async def test_a_code_lives_ten_minutes_and_the_newest_alone_counts(database: Database) -> None:
-    links = Links(database)
+    links = Links(database, LET_IN)
     first = await links.offer(ANA, HERE, SCOPE, NOON)
     second = await links.offer(ANA, HERE, SCOPE, NOON)
     with pytest.raises(Refused, match="wrong"):
@@ -46,7 +48,7 @@ async def test_a_code_stands_nowhere(database: Database) -> None:
 
 
 async def test_two_who_use_one_code_at_once_are_not_both_asked(database: Database) -> None:
-    links = Links(database)
+    links = Links(database, LET_IN)
     code = await links.offer(ANA, HERE, SCOPE, NOON)
     results = await asyncio.gather(
         *(links.claim(code, named(str(number)), THERE, NOON) for number in range(2, 8)), return_exceptions=True
@@ -61,15 +63,15 @@ async def test_two_who_use_one_code_at_once_are_not_both_asked(database: Databas
 
 
 async def test_what_names_a_link_is_no_number_to_be_guessed(database: Database) -> None:
-    links = Links(database)
+    links = Links(database, LET_IN)
     link = await claimed(links)
-    for guess in (str(link.id), "", "1", f"{link.digest}x"):
+    for guess in ("", "1", f"{link.digest}x"):
         with pytest.raises(Refused, match="Nothing is waiting"):
             await links.agree(guess, named("2").account, NOON)
 
 
 async def test_the_same_yes_twice_is_once(database: Database) -> None:
-    links, people = Links(database), People(database)
+    links, people = Links(database, LET_IN), People(database)
     link = await claimed(links)
     for _ in range(2):
         assert not (await links.agree(link.digest, named("2").account, NOON)).is_joined
@@ -79,17 +81,95 @@ async def test_the_same_yes_twice_is_once(database: Database) -> None:
 
 
 async def test_an_own_code_links_nobody(database: Database) -> None:
-    links = Links(database)
+    links = Links(database, LET_IN)
     code = await links.offer(ANA, HERE, SCOPE, NOON)
     with pytest.raises(Refused, match="this very account"):
         await links.claim(code, NamedAccount(account=ANA, name="Ana"), HERE, NOON)
 
 
 async def test_questions_wait_ten_minutes_each(database: Database) -> None:
-    links = Links(database)
+    links = Links(database, LET_IN)
     link = await claimed(links)
     await links.agree(link.digest, named("2").account, NOON + timedelta(minutes=9))
     assert (await links.agree(link.digest, ANA, NOON + timedelta(minutes=18))).is_joined
     link = await claimed(links, "4")
     with pytest.raises(Refused, match="Nothing is waiting"):
         await links.agree(link.digest, named("4").account, NOON + LIFE)
+
+
+async def waiting(links: Links) -> Link:
+    """A link with somebody who is not let in, to which both have said yes."""
+    link = await claimed(links, "9")
+    await links.agree(link.digest, named("9").account, NOON)
+    return await links.agree(link.digest, ANA, NOON)
+
+
+async def test_with_who_is_not_let_in_it_waits_for_the_owner_for_an_hour(database: Database) -> None:
+    links, people = Links(database, LET_IN), People(database)
+    link = await waiting(links)
+    assert not link.is_joined
+    assert link.token is not None
+    assert [one.account for one in (*link.offered, *link.claimed)] == [ANA, named("9").account]
+    almost, hour = NOON + timedelta(minutes=59), NOON + timedelta(hours=1)
+    assert await links.for_owner(almost) == [link]
+    assert await links.for_owner(hour) == []
+    assert await links.decide(link.token, hour, is_yes=True) is None
+    assert await people.scopes(SCOPE) == {SCOPE}
+    for _ in range(2):
+        assert (await links.agree(link.digest, ANA, almost)).token == link.token, "the same yes again changes nothing"
+    for _ in range(2):
+        joined = await links.decide(f" {link.token.lower()} ", almost, is_yes=True)
+        assert joined is not None
+        assert joined.is_joined
+    assert await links.decide(link.token, almost, is_yes=False) is None
+    assert await people.scopes(SCOPE) == {SCOPE, Scope.account("discord", "9")}
+
+
+async def test_after_a_no_and_after_a_new_claim_the_owners_yes_links_nobody(database: Database) -> None:
+    links, people = Links(database, LET_IN), People(database)
+    refused = await waiting(links)
+    assert refused.token is not None
+    assert await links.decide(refused.token, NOON, is_yes=False) == refused
+    code = await links.offer(ANA, HERE, SCOPE, NOON)
+    link = await links.claim(code, named("9"), THERE, NOON)
+    await links.agree(link.digest, named("9").account, NOON)
+    asked = await links.agree(link.digest, ANA, NOON)
+    assert asked.token is not None
+    await links.claim(code, named("9"), THERE, NOON)
+    for token in (refused.token, asked.token, "", "X"):
+        assert await links.decide(token, NOON, is_yes=True) is None
+    assert await people.scopes(SCOPE) == {SCOPE}
+
+
+async def test_no_word_of_the_owner_makes_an_account_the_owners(database: Database) -> None:
+    links, people = Links(database, LET_IN), People(database)
+    link = await waiting(links)
+    assert link.token is not None
+    await people.set_owner([named("9").account], [])
+    with pytest.raises(Refused, match="my owner's"):
+        await links.decide(link.token, NOON, is_yes=True)
+    assert await people.scopes(SCOPE) == {SCOPE}
+
+
+async def test_whoever_was_let_in_by_any_of_their_accounts_is_so_with_all(database: Database) -> None:
+    links, people = Links(database, ["telegram:1", "discord:2"]), People(database)
+    ask = await people.ask(named("9").account, "Nine", NOON)
+    assert ask is not None
+    await people.approve(ask.code, NOON)
+    assert (await waiting(links)).is_joined, "who showed a code"
+    code = await links.offer(named("9").account, THERE, Scope.account("discord", "9"), NOON)
+    link = await links.claim(code, named("2"), THERE, NOON)
+    await links.agree(link.digest, named("2").account, NOON)
+    assert (await links.agree(link.digest, named("9").account, NOON)).is_joined
+
+
+async def test_who_was_removed_is_not_let_in_until_the_owner_says_so(database: Database) -> None:
+    links, people = Links(database, LET_IN), People(database)
+    await Removals(database).remove([ANA, named("2").account], NOON)
+    link = await claimed(links)
+    await links.agree(link.digest, named("2").account, NOON)
+    token = (await links.agree(link.digest, ANA, NOON)).token
+    assert token is not None
+    await links.decide(token, NOON, is_yes=True)
+    assert not (await people.standing(ANA, SCOPE)).is_removed
+    assert not (await people.standing(named("2").account, SCOPE)).is_removed

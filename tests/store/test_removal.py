@@ -62,7 +62,7 @@ async def admitted(database: Database, account: Account, *, is_owner: bool = Fal
 
 
 async def linked(database: Database) -> None:
-    links = Links(database)
+    links = Links(database, [ANA.key, BOB.key])
     code = await links.offer(ANA, CHAT, SCOPE, NOON)
     link = await links.claim(
         code, NamedAccount(account=BOB, name="Bob"), Address(platform="discord", chat_id="d"), NOON

@@ -44,8 +44,9 @@ async def notices(harness: GatewayHarness) -> list[tuple[Address, Answer]]:
 
 
 async def link(harness: GatewayHarness, who: str = "7", **there: Any) -> KeptReply:
-    """The whole way; returns the last answer, in the chat of `who`."""
+    """The whole way of two who are let in; returns the last answer, in the chat of `who`."""
     there = there or on_discord()
+    await let_in(harness, Account(platform=there["address"].platform, user_id=there["sender"].id))
     await harness.say(f"/link {await code_of(harness, who)}", **there)
     await harness.say("yes", **there)
     await notices(harness)
@@ -56,6 +57,7 @@ async def link(harness: GatewayHarness, who: str = "7", **there: Any) -> KeptRep
 
 async def test_both_sides_are_asked_and_then_are_one_person(home: Path) -> None:
     async with open_gateway(home, ScriptedModel()) as harness:
+        await let_in(harness, OTHER)
         await harness.say("the boathouse key is under the fern", "7")
         code = await code_of(harness)
         asked = await harness.say(f"/link {code.lower()[:4]} {code[4:]}", **on_discord())
@@ -81,16 +83,79 @@ async def test_both_sides_are_asked_and_then_are_one_person(home: Path) -> None:
         assert "fern" in (await harness.say("/recall boathouse key", **on_discord())).text
 
 
+async def asked_owner(harness: GatewayHarness) -> Answer:
+    """A stranger's link to a member to which both have said yes; returns what the owner is asked."""
+    await harness.say("hello")
+    await harness.say(f"/link {await code_of(harness)}", **on_discord())
+    await harness.say("yes", **on_discord())
+    await notices(harness)
+    assert "my owner has to say yes as well" in (await harness.say("yes", "7")).text
+    [(address, asked)] = await notices(harness)
+    assert address == Address(platform="telegram", chat_id="42")
+    return asked
+
+
+async def test_a_link_that_lets_somebody_in_waits_for_the_owner(home: Path) -> None:
+    model = ScriptedModel()
+    async with open_gateway(home, model) as harness:
+        await harness.say("the boathouse key is under the fern", "7")
+        asked = await asked_owner(harness)
+        assert "**Person 7** (Telegram, id `7`)" in asked.text
+        assert "**Seven** (Discord, id `77`)" in asked.text
+        assert [button.label for button in asked.buttons] == ["Link them", "No"]
+        assert asked.text.splitlines()[-1] in (await harness.say("/approve")).text, "also where who waits is listed"
+
+        assert await harness.services.people.scopes(Scope.account("discord", "77")) == {Scope.account("discord", "77")}
+        requests = len(model.requests)
+        for text in ("hello", "/recall boathouse", "yes"):
+            reply = await harness.say(text, **on_discord())
+            assert reply.answer is None or "I do not know you yet" in reply.text
+        assert len(model.requests) == requests
+        for where in ({"who": "7"}, on_discord()):
+            pressed = await harness.say(asked.buttons[0].id, kind="action", **where)
+            assert pressed.answer is None or "expired" in pressed.text, "the owner's word alone counts"
+        await notices(harness)
+
+        assert "are one person to me now" in (await harness.say(asked.buttons[0].id, kind="action")).text
+        told = await notices(harness)
+        assert {address.key for address, _ in told} == {"telegram:7", "discord:dm77"}
+        assert all("You are one person now" in answer.text for _, answer in told)
+        assert "fern" in (await harness.say("/recall boathouse key", **on_discord())).text
+        assert "wrong, was used" in (await harness.say(asked.buttons[1].id, kind="action")).text
+
+
+async def test_a_no_of_the_owner_ends_a_link(home: Path) -> None:
+    async with open_gateway(home, ScriptedModel()) as harness:
+        asked = await asked_owner(harness)
+        assert "stay apart" in (await harness.say(asked.buttons[1].id, kind="action")).text
+        told = await notices(harness)
+        assert {address.key for address, _ in told} == {"telegram:7", "discord:dm77"}
+        assert all("My owner does not want this link" in answer.text for _, answer in told)
+        assert "wrong, was used" in (await harness.say(asked.buttons[0].id, kind="action")).text
+        assert await harness.services.people.scopes(Scope.account("telegram", "7")) == {Scope.account("telegram", "7")}
+        assert (await harness.say("/approve")).text == "Nobody is waiting to be let in."
+
+
+async def test_the_owner_may_type_what_the_buttons_do(home: Path) -> None:
+    async with open_gateway(home, ScriptedModel()) as harness:
+        for command, outcome in (("no {}", "stay apart"), ("{}", "are one person")):
+            code = (await asked_owner(harness)).text.split("`/approve ")[1].split("`")[0]
+            assert "Only my owner" in (await harness.say(f"/approve {command.format(code)}", "7")).text
+            assert outcome in (await harness.say(f"/approve {command.format(code.lower())}")).text
+            await notices(harness)
+
+
 async def test_who_was_not_let_in_is_let_in_with_his_other_account_and_out_again(home: Path) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model) as harness:
         assert "I do not know you yet" in (await harness.say("hello", **on_discord())).text
-        await link(harness)
+        await notices(harness)
+        await harness.say((await asked_owner(harness)).buttons[0].id, kind="action")
         assert (await harness.say("hello", **on_discord())).text == "ok"
         assert "Separated" in (await harness.say("/unlink", **on_discord())).text
         refused = await harness.say("let me in", **on_discord())
         assert refused.answer is None or "I do not know you yet" in refused.text
-        assert len(model.requests) == 1
+        assert len(model.requests) == 2
 
 
 async def test_of_a_stranger_nothing_is_kept_before_he_is_let_in(home: Path) -> None:
@@ -210,8 +275,6 @@ async def test_parting_returns_each_account_its_own_at_once(home: Path) -> None:
 
         parted = await harness.say("/unlink", "7")
         assert "Separated: `telegram:7`" in parted.text
-        await harness.services.people.ask(OTHER, "Seven", harness.services.clock.now())
-        await let_in(harness, OTHER)
         await harness.say("and the boathouse?", **on_discord())
         assert "fern" not in str(model.requests[-1])
         assert "fern" not in (await harness.say("/memory", **on_discord())).text
@@ -220,17 +283,14 @@ async def test_parting_returns_each_account_its_own_at_once(home: Path) -> None:
 
 
 async def let_in(harness: GatewayHarness, account: Account) -> None:
-    def work(connection: sqlite3.Connection) -> None:
-        connection.execute(
-            "UPDATE accounts SET admitted_at = 1 WHERE platform = :platform AND user_id = :user_id",
-            {"platform": account.platform, "user_id": account.user_id},
-        )
-
-    await harness.services.database.write(work)
+    pairing = await harness.services.people.ask(account, "Seven", harness.services.clock.now())
+    if pairing is not None:
+        await harness.services.people.approve(pairing.code, harness.services.clock.now())
 
 
 async def test_a_bare_yes_is_said_to_what_has_been_seen(home: Path) -> None:
     async with open_gateway(home) as harness:
+        await let_in(harness, OTHER)
         code = await code_of(harness)
         await harness.say("The boat leaves Zanzibar at noon", "7")
         await harness.say("/forget Zanzibar", "7")
@@ -261,6 +321,7 @@ async def test_a_bare_yes_where_two_questions_were_seen_is_taken_for_none(home: 
 
 async def test_nothing_said_before_the_question_has_arrived_answers_it(home: Path) -> None:
     async with open_gateway(home) as harness:
+        await let_in(harness, OTHER)
         await harness.say(f"/link {await code_of(harness)}", **on_discord())
         await harness.say("yes", **on_discord())
         await harness.say("yes", "7")
