@@ -2,7 +2,8 @@
 Agent, read-only.
 
 Work is a function of the connection that runs in the database thread from BEGIN to COMMIT: a transaction costs one hop
-between threads, and a cancelled caller cannot leave one half done. A glance is shorter than the hop and spares it.
+between threads, and a cancelled caller cannot leave one half done. A glance, and a short write on a quick disk, take
+about as long as the hop and spare it.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import asyncio
 import contextlib
 import os
 import sqlite3
+import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import datetime
@@ -50,6 +52,9 @@ SENTENCES = {
 """What is told for a message of SQLite that has these words."""
 GLANCE_STEPS = 1_000
 """Steps of SQLite's machine (0.1 ms) between two looks at the time."""
+SHORT_S, SHORT_WRITES = 0.001, 16
+"""A short write may hold the event loop where the last ones took less than this on average; the hop takes a tenth of
+it. One in so many is done in the thread, which writes the log back into the file when that is due."""
 
 
 class Database:
@@ -63,6 +68,8 @@ class Database:
         self._log_path = f"{path}-wal"
         self._log_kept_bytes = 0  # what a reader kept from being emptied
         self._writer = writer
+        self._writing = threading.Lock()  # held by whoever uses the writer's connection
+        self._short_s, self._short_writes = SHORT_S, 0
         self._near = near
         # Last in, first out: the reader used last has its pages in memory.
         self._readers: asyncio.LifoQueue[aiosqlite.Connection] = asyncio.LifoQueue()
@@ -91,15 +98,25 @@ class Database:
                 near.execute("PRAGMA busy_timeout = 0")
             yield cls(path, writer, connections, near)
 
-    async def write(self, work: Callable[[sqlite3.Connection], T], epoch: ErasureEpoch | None = None) -> T:
-        """Runs `work` in one write transaction, durable when this returns; an exception rolls it back."""
+    async def write(
+        self, work: Callable[[sqlite3.Connection], T], epoch: ErasureEpoch | None = None, *, is_short: bool = False
+    ) -> T:
+        """Runs `work` in one write transaction, durable when this returns; an exception rolls it back. What `is_short`
+        is done in the caller's thread while the disk is quick and nobody else writes."""
 
         def whole(connection: sqlite3.Connection) -> T:
             check(connection, epoch)
             return work(connection)
 
-        def written(connection: sqlite3.Connection) -> T:
+        def timed(connection: sqlite3.Connection) -> T:
+            began_s = time.perf_counter()
             result = _transact(connection, "BEGIN IMMEDIATE", whole)
+            if is_short:
+                self._short_s += (time.perf_counter() - began_s - self._short_s) / SHORT_WRITES
+            return result
+
+        def written(connection: sqlite3.Connection) -> T:
+            result = timed(connection)
             log_bytes = self._log_bytes()
             if log_bytes > max(LOG_BYTES, self._log_kept_bytes + LOG_STEP_BYTES):
                 self._log_kept_bytes = log_bytes
@@ -108,7 +125,42 @@ class Database:
                     self._log_kept_bytes = 0 if _empty_log(connection, LOG_PATIENCE_MS) else log_bytes
             return result
 
-        return await _run(self._writer, self.path, written)
+        self._short_writes += is_short
+        if is_short and self._short_s < SHORT_S and self._short_writes % SHORT_WRITES:
+            try:
+                return self._at_hand(timed)
+            except _BusyError:
+                pass  # nothing was done: the thread waits until nobody else writes
+        return await self._in_thread(written)
+
+    def _at_hand(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Runs `work` on the writer's connection in the caller's thread, without waiting for anything but the disk.
+        Raises _BusyError where somebody else writes."""
+        if not self._writing.acquire(blocking=False):
+            raise _BusyError
+        connection: sqlite3.Connection = self._writer._conn
+        try:
+            connection.execute("PRAGMA busy_timeout = 0")
+            connection.execute("PRAGMA wal_autocheckpoint = 0")
+            with _translated(self.path):
+                return work(connection)
+        except StoreError as error:
+            if getattr(error.__cause__, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY:
+                raise _BusyError from error
+            raise
+        finally:
+            connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
+            connection.execute(f"PRAGMA wal_autocheckpoint = {LOG_PAGES}")
+            self._writing.release()
+
+    async def _in_thread(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Runs `work` on the writer's connection in its thread."""
+
+        def alone(connection: sqlite3.Connection) -> T:
+            with self._writing:
+                return work(connection)
+
+        return await _run(self._writer, self.path, alone)
 
     async def has_room(self, wait_s: float) -> bool:
         """For who writes much, between two transactions: waits while another program's reader keeps the log from being
@@ -160,11 +212,15 @@ class Database:
     async def checkpoint(self, patience_ms: int = BUSY_TIMEOUT_MS) -> bool:
         """Writes the log back into the file and truncates it, while nobody can write; False when a reader held a part
         of it for longer than `patience_ms`."""
-        return await _run(self._writer, self.path, lambda connection: _empty_log(connection, patience_ms))
+        return await self._in_thread(lambda connection: _empty_log(connection, patience_ms))
 
     async def data_version(self) -> int:
         """A number that changes when another process has written."""
-        return await _run(self._writer, self.path, lambda one: one.execute("PRAGMA data_version").fetchone()[0])
+        return await self._in_thread(lambda one: one.execute("PRAGMA data_version").fetchone()[0])
+
+
+class _BusyError(Exception):
+    """Somebody else uses the writer's connection, or writes the file."""
 
 
 class _Connection(sqlite3.Connection):

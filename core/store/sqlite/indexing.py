@@ -194,14 +194,16 @@ def _index_messages(connection: Connection, condition: str, parameters: Mapping[
     )
 
 
-async def write_text(database: Database, work: Callable[[Connection], T], epoch: ErasureEpoch | None = None) -> T:
+async def write_text(
+    database: Database, work: Callable[[Connection], T], epoch: ErasureEpoch | None = None, *, is_short: bool = False
+) -> T:
     """`Database.write` for work that changes indexed text.
 
     On index damage it is tried again over a new index of the facts, or, where that is whole, with the others emptied
     and flagged for a rebuild; if that fails, all is rolled back and the error raised.
     """
     try:
-        return await database.write(work, epoch)
+        return await database.write(work, epoch, is_short=is_short)
     except StoreError as error:
         if not _is_index_damage(error):
             raise

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from core.errors import StoreError
-from core.store.rows import meta, set_meta
-from core.store.sqlite.database import Database
+from core.store.rows import Connection, meta, set_meta
+from core.store.sqlite.database import LOG_FULL_BYTES, SHORT_WRITES, Database
 from core.store.sqlite.schema import MIGRATIONS
 
 
@@ -220,3 +220,100 @@ async def test_a_new_file_that_another_process_is_making_is_waited_for(tmp_path:
     finally:
         done.join()
         other.close()
+
+
+async def quickened(database: Database) -> None:
+    """Short writes, until all but the one in so many are done where they are asked for: here the disk is memory."""
+    for _ in range(100):
+        threads = [await database.write(written_in, is_short=True) for _ in range(SHORT_WRITES)]
+        if threads.count(threading.get_ident()) == SHORT_WRITES - 1:
+            return
+    pytest.fail("short writes were never done in the caller's thread")
+
+
+def written_in(connection: Connection) -> int:
+    """Counts one more; the thread in which it does."""
+    set_meta(connection, "n", str(int(meta(connection, "n") or 0) + 1))
+    return threading.get_ident()
+
+
+async def test_a_short_write_is_done_in_the_callers_thread(tmp_path: Path) -> None:
+    async with Database.open(tmp_path / "state.db") as database:
+        await quickened(database)
+        # A look has an end; what is written later has not.
+        await database.glance(lambda connection: meta(connection, "n"))
+        count = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200000) SELECT MAX(i) FROM n"
+        found = await database.write(
+            lambda connection: (threading.get_ident(), connection.execute(count).fetchone()[0]), is_short=True
+        )
+        assert found == (threading.get_ident(), 200_000)
+
+
+async def test_a_short_write_waits_for_another_process_beside_the_event_loop(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    async with Database.open(path) as database:
+        await quickened(database)
+        other = sqlite3.connect(path, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        tries: list[int] = []
+
+        def work(connection: sqlite3.Connection) -> None:
+            tries.append(threading.get_ident())
+            set_meta(connection, "a", "1")
+
+        writing = asyncio.create_task(database.write(work, is_short=True))
+        assert await database.read(lambda connection: meta(connection, "a")) is None
+        assert not writing.done()
+        other.execute("COMMIT")
+        other.close()
+        await writing
+        assert await database.read(lambda connection: meta(connection, "a")) == "1"
+        assert len(tries) == 1
+        assert tries != [threading.get_ident()]
+
+
+async def test_a_short_write_waits_for_a_longer_one(tmp_path: Path) -> None:
+    async with Database.open(tmp_path / "state.db") as database:
+        await quickened(database)
+        before = await database.write(lambda connection: int(meta(connection, "n") or 0))
+        began, may_end = threading.Event(), threading.Event()
+
+        def long(connection: Connection) -> int:
+            began.set()
+            may_end.wait(10)
+            return written_in(connection)
+
+        writing = asyncio.create_task(database.write(long))
+        await asyncio.to_thread(began.wait, 10)
+        others = [asyncio.create_task(database.write(written_in, is_short=True)) for _ in range(5)]
+        await asyncio.sleep(0)
+        may_end.set()
+        assert threading.get_ident() not in [await writing, *[await other for other in others]]
+        assert await database.read(lambda connection: meta(connection, "n")) == str(before + 6)
+
+
+async def test_short_writes_leave_the_log_to_the_thread_and_it_does_not_grow(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    async with Database.open(path) as database:
+        await quickened(database)
+        for number in range(600):
+            await database.write(
+                lambda connection, n=number: set_meta(connection, f"a{n}", "long " * 3000),  # type: ignore[misc]
+                is_short=True,
+            )
+        assert path.with_name("state.db-wal").stat().st_size < LOG_FULL_BYTES
+
+
+async def test_a_short_write_that_fails_leaves_nothing(tmp_path: Path) -> None:
+    async with Database.open(tmp_path / "state.db") as database:
+        await quickened(database)
+
+        def work(connection: sqlite3.Connection) -> None:
+            set_meta(connection, "a", "1")
+            connection.execute("INSERT INTO nowhere VALUES (1)")
+
+        with pytest.raises(StoreError, match="nowhere"):
+            await database.write(work, is_short=True)
+        assert await database.read(lambda connection: meta(connection, "a")) is None
+        await database.write(lambda connection: set_meta(connection, "a", "2"))
+        assert await database.glance(lambda connection: meta(connection, "a")) == "2"
