@@ -69,6 +69,7 @@ class Database:
         self._log_kept_bytes = 0  # what a reader kept from being emptied
         self._writer = writer
         self._writing = threading.Lock()  # held by whoever uses the writer's connection
+        self._is_patient = True  # the connection waits for a lock, and writes the log back into the file when it is due
         self._short_s, self._short_writes = SHORT_S, 0
         self._near = near
         # Last in, first out: the reader used last has its pages in memory.
@@ -140,17 +141,14 @@ class Database:
             raise _BusyError
         connection: sqlite3.Connection = self._writer._conn
         try:
-            connection.execute("PRAGMA busy_timeout = 0")
-            connection.execute("PRAGMA wal_autocheckpoint = 0")
             with _translated(self.path):
+                self._set_patient(connection, False)
                 return work(connection)
         except StoreError as error:
             if getattr(error.__cause__, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY:
                 raise _BusyError from error
             raise
         finally:
-            connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
-            connection.execute(f"PRAGMA wal_autocheckpoint = {LOG_PAGES}")
             self._writing.release()
 
     async def _in_thread(self, work: Callable[[sqlite3.Connection], T]) -> T:
@@ -158,9 +156,16 @@ class Database:
 
         def alone(connection: sqlite3.Connection) -> T:
             with self._writing:
+                self._set_patient(connection, True)
                 return work(connection)
 
         return await _run(self._writer, self.path, alone)
+
+    def _set_patient(self, connection: sqlite3.Connection, is_patient: bool) -> None:
+        if is_patient is not self._is_patient:
+            connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS if is_patient else 0}")
+            connection.execute(f"PRAGMA wal_autocheckpoint = {LOG_PAGES if is_patient else 0}")
+            self._is_patient = is_patient
 
     async def has_room(self, wait_s: float) -> bool:
         """For who writes much, between two transactions: waits while another program's reader keeps the log from being
