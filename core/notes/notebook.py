@@ -14,6 +14,7 @@ import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import lru_cache
 from hashlib import sha256
 from itertools import chain, zip_longest
 from pathlib import Path
@@ -36,6 +37,8 @@ _SEPARATORS = re.compile(r"^[^\S\n]*§[^\S\n]*$", re.MULTILINE)
 """As a person may write them by hand, with blanks that nobody sees."""
 LIMIT_BYTES = 200_000
 """A longer file is no file of notes."""
+PATHS = 1_000
+"""Of files that each turn looks at."""
 _LOCK_TIMEOUT_S = 10.0
 NEARLY_FULL = 0.8
 """From this part of the limit on the answer asks to shorten."""
@@ -53,10 +56,11 @@ def entries_of(text: str) -> list[str]:
 
 
 class NoteFiles:
-    """All methods but `lock` block: they are called in a thread."""
+    """All methods but `lock` and `state` block: they are called in a thread."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._path = lru_cache(PATHS)(lambda scope, target: folder / quote(scope.key, safe="") / FILES[target])
         self._turn = asyncio.Lock()
 
     @asynccontextmanager
@@ -93,15 +97,12 @@ class NoteFiles:
             left.unlink(missing_ok=True)
 
     def state(self, scope: Scope, target: str) -> tuple[int, ...] | None:
-        """Differs whenever the file does; None when it is not there."""
+        """Differs whenever the file does; None when it is not there. As short as the way to a thread."""
         try:
             found = self._path(scope, target).stat()
         except OSError:
             return None
         return found.st_mtime_ns, found.st_size, found.st_ino
-
-    def _path(self, scope: Scope, target: str) -> Path:
-        return self._folder / quote(scope.key, safe="") / FILES[target]
 
     def read(self, scope: Scope, target: str) -> tuple[list[str], str | None]:
         """The entries, each once, and why the file cannot be read, as a sentence; neither where there is no file."""
@@ -297,7 +298,7 @@ class Notebook:
 
         places = ((scope, target) for scope in scopes for target in FILES)
         is_new = (self._seen.get(place, ()) != self._files.state(*place) for place in places)
-        if await asyncio.to_thread(any, is_new):
+        if any(is_new):
             with contextlib.suppress(Refused):
                 await self._finish(look())
 
