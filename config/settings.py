@@ -19,6 +19,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import tzlocal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
 
+from config.masking import hide, masked
+
 DEFAULTS = Path(__file__).with_name("default.toml")
 SOUL = Path(__file__).with_name("soul.md")
 PLATFORMS = ("telegram", "discord")
@@ -42,9 +44,9 @@ class SettingsError(ValueError):
     """Settings cannot be used; `problems` has one ``dotted.path: sentence`` for each thing that is wrong."""
 
     def __init__(self, problems: list[str], file: Path) -> None:
-        self.problems = tuple(problems)
+        self.problems = tuple(map(masked, problems))
         count = "one thing" if len(problems) == 1 else f"{len(problems)} things"
-        listed = "".join(f"\n  {problem}" for problem in problems)
+        listed = "".join(f"\n  {problem}" for problem in self.problems)
         super().__init__(f"The settings have {count} to put right (options are read from {file}):{listed}")
 
 
@@ -266,6 +268,7 @@ class Settings(_Section):
             raise SettingsError(problems, file) from None
         if problems:
             raise SettingsError(problems, file)
+        hide(settings.secrets())
         return settings
 
     @property
@@ -280,7 +283,7 @@ class Settings(_Section):
         return {name: token.get_secret_value() for name, token in tokens.items() if token and is_on[name]}
 
     def secrets(self) -> tuple[str, ...]:
-        """The secrets in clear, to keep them out of the log."""
+        """The secrets in clear, to keep them out of errors and the log."""
         held: list[SecretStr | None] = [*(getattr(self, field) for field in SECRETS), *self.variables.values()]
         return tuple(secret.get_secret_value() for secret in held if secret is not None)
 

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from config.masking import masked
+
 
 class MnemeError(Exception):
-    """The root: catch this to catch all of ours and nothing else."""
+    """The root: catch this to catch all of ours and nothing else. Secrets in what a vendor said are masked here, before
+    anybody shows, stores or logs it."""
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(masked(message))
 
 
 class ConfigError(MnemeError):

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 from collections.abc import Sequence
 from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
@@ -17,15 +16,13 @@ from urllib.parse import quote
 
 import structlog
 
+from config.masking import MASK, masked
 from config.settings import Settings
 
-MASK = "[secret]"
 FILE_BYTES = 5_000_000
 FILES_KEPT = 3
-_TOKENS = re.compile(r"\bsk-ant-[\w-]{8,200}|\b(?:bot)?\d{6,12}:[\w-]{30,50}\b")
-"""What looks like an API key or a bot token, though it is not the one in the settings."""
-_CHATTERING = ("httpx", "httpx2", "httpcore", "httpcore2", "apscheduler", "asyncio", "aiosqlite", "anthropic")
-"""Libraries whose everyday work is not worth a line."""
+_OURS = ("mneme", "adapters")
+"""Above the loggers of this program. All others stay at warning: libraries log what people say, and what is sent."""
 
 
 def configure(settings: Settings, destination: TextIO | Path | None = None) -> None:
@@ -38,7 +35,7 @@ def configure(settings: Settings, destination: TextIO | Path | None = None) -> N
     )
     shared: list[structlog.typing.Processor] = [
         structlog.stdlib.add_log_level,
-        structlog.stdlib.add_logger_name,
+        _add_name,
         structlog.stdlib.PositionalArgumentsFormatter(),
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
@@ -49,16 +46,25 @@ def configure(settings: Settings, destination: TextIO | Path | None = None) -> N
         old.close()
     root.addHandler(handler)
     level = logging.getLevelNamesMapping()[settings.general.log_level.upper()]
-    root.setLevel(level)
-    for name in _CHATTERING:
-        logging.getLogger(name).setLevel(max(level, logging.WARNING) if level > logging.DEBUG else level)
+    root.setLevel(max(level, logging.WARNING))
+    for name in _OURS:
+        logging.getLogger(name).setLevel(level)
     logging.captureWarnings(True)
     structlog.configure(
         processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
-        logger_factory=structlog.stdlib.LoggerFactory(),
+        logger_factory=_logger,
         wrapper_class=structlog.stdlib.BoundLogger,
         cache_logger_on_first_use=False,
     )
+
+
+def _logger(name: str) -> logging.Logger:
+    return logging.getLogger(name if name.partition(".")[0] in _OURS else f"{_OURS[0]}.{name}")
+
+
+def _add_name(logger: logging.Logger, method: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
+    event["logger"] = event.get("_record", logger).name.removeprefix(f"{_OURS[0]}.")
+    return event
 
 
 class _Redacting(structlog.stdlib.ProcessorFormatter):
@@ -79,7 +85,7 @@ class _Redacting(structlog.stdlib.ProcessorFormatter):
         line = super().format(record)
         for secret in self._secrets:
             line = line.replace(secret, MASK)
-        return _TOKENS.sub(MASK, line)
+        return masked(line)
 
 
 class _PrivateFile(RotatingFileHandler):

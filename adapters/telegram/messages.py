@@ -28,6 +28,7 @@ import telegram
 from telegram.error import BadRequest, ChatMigrated, Conflict, Forbidden, InvalidToken, NetworkError, TelegramError
 from telegram.request import BaseRequest, RequestData
 
+from config.masking import masked
 from core.errors import DeliveryError
 from core.markup.markdown import StyledText, utf16_length
 from core.types import Address, Answer
@@ -214,7 +215,7 @@ def clause(error: TelegramError) -> str:
         return "the token is refused (401)"
     if isinstance(error, Conflict):
         return "a webhook takes the updates (409)" if "webhook" in error.message.lower() else CONFLICT
-    return error.message
+    return masked(error.message)
 
 
 def is_said(error: TelegramError, phrase: str) -> bool:

@@ -24,6 +24,7 @@ from weakref import WeakSet
 
 import structlog
 
+from config.masking import masked
 from core.errors import ConfigError, DeliveryError, MnemeError, Refused, StoreError, ToolError
 from core.guard.fence import neutralise
 from core.guard.guard import suspicion
@@ -378,7 +379,7 @@ class GuardedProvider:
             self.breaker.fail(str(error))
             raise
         except Exception as error:
-            said = f"{type(error).__name__} {on_one_line(str(error))[:REASON_CHARS]}".strip()
+            said = f"{type(error).__name__} {on_one_line(masked(str(error)))[:REASON_CHARS]}".strip()
             reason = f"no answer within {limit_s:g} s" if limit.expired() else said
             self.breaker.fail(reason)
             raise DeliveryError(f"{self.name} failed: {reason}") from error
@@ -447,7 +448,7 @@ def tool_fault(tool: object, taken: Collection[str] = ()) -> str | None:
     try:
         size = len(json.dumps([tool.description, tool.schema], ensure_ascii=False).encode())
     except (TypeError, ValueError) as error:
-        return f"its description or schema cannot be sent: {on_one_line(str(error))[:200]}"
+        return f"its description or schema cannot be sent: {on_one_line(masked(str(error)))[:200]}"
     return f"it takes {size:,} bytes, more than {TOOL_BYTES:,}" if size > TOOL_BYTES else None
 
 
@@ -511,4 +512,5 @@ def foreign(what: str) -> Iterator[None]:
     except MnemeError:
         raise
     except (Exception, SystemExit) as error:
-        raise ConfigError(f"{what} cannot be used: {type(error).__name__} {on_one_line(str(error))[:300]}") from error
+        said = on_one_line(masked(str(error)))[:300]
+        raise ConfigError(f"{what} cannot be used: {type(error).__name__} {said}") from error

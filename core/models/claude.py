@@ -25,6 +25,7 @@ import httpx2
 import structlog
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
+from config.masking import MASK, masked
 from core.errors import ModelError
 from core.ports import Clock, Tell
 from core.types import Completion, Json, Request, Usage
@@ -183,7 +184,7 @@ class Claude:
         status = error.status_code
         if status < 400:
             status = _FAILURES["status_of_type"].get(error.type or "", 500)
-        words = " ".join(_words(error).replace(self._key, "…").split())[:WORDS_CHARS].rstrip(". ")
+        words = " ".join(masked(_words(error)).replace(self._key, MASK).split())[:WORDS_CHARS].rstrip(". ")
         kind, status = _judged(status, words, model, error.error_code or "")
         is_retryable = kind != "spend_limit" and (status in _RETRYABLE or status >= 500)
         words = words or "it does not say why"

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Literal
 
+from config.masking import masked
 from core.ports import Clock
 from core.store import rows
 from core.store.actions import CLAIM_QUESTIONS
@@ -107,7 +108,7 @@ class Inbox:
         now, written = self._clock.now(), json.dumps(raw)
         if self._incognito is not None and self._incognito.is_named(platform, written):
             written = "{}"
-        values = {"platform": platform, "update_id": update_id, "raw": written, "error": error, "now": now}
+        values = {"platform": platform, "update_id": update_id, "raw": written, "error": masked(error), "now": now}
 
         def work(connection: Connection) -> None:
             connection.execute(DELETE_FAILED, {"before": now - KEPT})
@@ -119,7 +120,7 @@ class Inbox:
 
     async def set_entry_aside(self, entry_id: int, platform: str, error: str) -> None:
         """The same for an entry, which is closed."""
-        values = {"id": entry_id, "error": error, "now": self._clock.now()}
+        values = {"id": entry_id, "error": masked(error), "now": self._clock.now()}
 
         def work(connection: Connection) -> int:
             is_there = connection.execute(SET_ENTRY_ASIDE, values).rowcount

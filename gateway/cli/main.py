@@ -19,6 +19,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from config.masking import masked
 from core.text.normalize import legible
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def _last_words(kind: type[BaseException], error: BaseException, trace: Tracebac
     else:
         last = traceback.extract_tb(error.__traceback__)[-1:]
         place = f", {Path(last[0].filename).name} line {last[0].lineno}" if last else ""
-        what = " ".join(str(error).split())[:200]
+        what = " ".join(masked(str(error)).split())[:200]
         said = f"Mneme has failed: {type(error).__name__} {what}{place}. Please report this."
     sys.stderr.write(f"{legible(said)}\n")
 

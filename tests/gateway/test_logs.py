@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import structlog
 
+from config.masking import MASK
 from config.settings import Settings
 from gateway import logs
 
@@ -52,7 +53,7 @@ def test_secrets_are_masked_in_every_wrapping(home: Path) -> None:
     assert text.count("\n") >= 4
     for secret in ("sk-hush", TOKEN, TOKEN.replace(":", "%3A"), "sk-ant", "BBBB"):
         assert secret not in text
-    assert logs.MASK in text
+    assert MASK in text
     assert "ValueError" in text
 
 
@@ -73,8 +74,24 @@ def test_json_is_one_object_a_line_of_ours_and_of_libraries(home: Path) -> None:
         "grüße",
     )
     assert first["timestamp"].endswith("Z")
-    assert (second["event"], second["logger"]) == (f"said {logs.MASK}", "discord")
+    assert (second["event"], second["logger"]) == (f"said {MASK}", "discord")
     assert "ValueError" in third["exception"]
+
+
+def test_at_debug_only_this_program_says_more_than_its_warnings(home: Path) -> None:
+    out = io.StringIO()
+    logs.configure(settings(home, 'general.log_level = "debug"'), out)
+    structlog.get_logger("ours").debug("details", of="ours")
+    logging.getLogger("adapters.discord.messages").debug("more details")
+    for vendor in ("telegram", "discord.gateway", "httpcore2.http11", "anthropic._base_client", "asyncio", "a.plugin"):
+        logging.getLogger(vendor).info("the body of a message")
+        logging.getLogger(vendor).warning("trouble")
+    lines = out.getvalue().splitlines()
+    assert len(lines) == 8
+    assert "details" in lines[0]
+    assert "[ours]" in lines[0]
+    assert "more details" in lines[1]
+    assert "the body" not in out.getvalue()
 
 
 def test_the_level_counts_and_libraries_do_not_chatter(home: Path) -> None:
