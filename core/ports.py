@@ -85,6 +85,10 @@ class Adapter(Protocol):
     """What the system prompt says about this platform: formatting, length, buttons."""
 
     @property
+    def contact(self) -> str:
+        """What somebody looks for who wants to write here, once it is open; empty where nobody has to look."""
+
+    @property
     def problem(self) -> str:
         """Why nothing can come in, as a clause; empty while the platform is proven to be there."""
 

@@ -1,7 +1,7 @@
 """Who is served: the owner, listed people, members of listed rooms, and whoever the owner approved. Nobody else.
 
 Decides on numeric ids alone. A stranger may ask to be let in and link with an account that is; nothing is kept of that
-but account, name and code.
+but account, name, code and, as long as that lasts, the text of one message, to be answered then.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class Access:
 
     async def pair(self, inbound: Inbound) -> Pairing | None:
         """A code for a stranger, of whom the owner is told; None when they have one already or too many are waiting."""
-        pairing = await self.directory.ask(inbound.account, inbound.sender.name, self._clock.now())
+        pairing = await self.directory.ask(inbound.account, inbound.sender.name, self._clock.now(), inbound)
         if pairing is not None:
             # Not with the code, which the stranger has to pass on.
             asks = texts.ASKS_TO_BE_LET_IN.format(person=texts.person(pairing.name, pairing.account))

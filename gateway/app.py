@@ -38,6 +38,7 @@ from core.scheduling.appointments import reminder
 from core.search.expansion import ExpandedRecall
 from core.search.recall import HistoryProvider, session_search
 from core.store.facts import FactKind
+from core.store.people import TERMINAL
 from core.store.sync import PLATFORM as MEMORY
 from core.store.sync import SyncQueue
 from gateway import texts
@@ -175,10 +176,20 @@ class _Process:
         limit = timedelta(seconds=self._services.settings.turn.answer_after_restart_s)
         for number in await self._router.resume(adapter, limit):
             self._router.serve(number)
+        await self._answer_admitted()
         self._delivery.wake()
+        owners = {one.account.platform for one in await self._services.links.accounts(TERMINAL)}
+        if adapter.contact and adapter.platform not in owners:
+            platform = adapter.platform.title()
+            _tell(texts.FIRST_CONTACT.format(platform=platform, contact=adapter.contact))
+
+    async def _answer_admitted(self) -> None:
+        limit = timedelta(seconds=self._services.settings.turn.answer_after_restart_s)
+        await self._router.answer_admitted(self._opened, limit)
 
     async def _on_change(self) -> None:
         await self._router.on_change()
+        await self._answer_admitted()
         await self._scheduler.reload()
         await self._memory.on_memory_write()
         self._delivery.wake()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import secrets
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
@@ -22,7 +22,7 @@ from core.errors import DeliveryError, Refused, StaleReadError, StoreError
 from core.ports import Adapter, Clock, Reply
 from core.store.epoch import EpochGuard, View
 from core.store.jobs import Job
-from core.store.mailbox import InboxEntry
+from core.store.mailbox import InboxEntry, OutboxItem
 from core.store.removal import NOT_SERVED
 from core.text.normalize import on_one_line
 from core.types import Address, Answer, Command, Inbound, Scope, Session
@@ -88,6 +88,8 @@ class Router:
     async def _admitted(self, inbound: Inbound, reply: Reply) -> int | None:
         removals = self._removals
         verdict, scope = await self._access.judge(inbound)
+        if inbound.kind == "delete" or (verdict == "stranger" and inbound.kind == "edit"):
+            await self._access.directory.amend(inbound)
         if verdict == "stranger":
             await self._answer_stranger(inbound, reply, scope)
         if verdict in ("stranger", "ignored"):
@@ -200,6 +202,30 @@ class Router:
             elif not event.is_beside:
                 self._queues.withdraw(event)
                 await event.reply.abandon()
+
+    async def answer_admitted(self, platforms: Collection[str], limit_age: timedelta) -> None:
+        """Tells those on these platforms who were approved since, here or at the command line, and answers what they
+        had asked, unless that is older than `limit_age`. What a crash cuts off is done again, and what was done is
+        known then."""
+        for pairing in await self._access.directory.admitted():
+            inbound, adapter = pairing.inbound, self._adapters.get(pairing.account.platform)
+            if inbound is None or adapter is None or adapter.platform not in platforms:
+                continue
+            now = self._clock.now()
+            age = now - inbound.sent_at
+            is_late = bool(inbound.text) and age > limit_age
+            text = f"{texts.ADMITTED}\n\n{texts.away(age)}" if is_late else texts.ADMITTED
+            key = f"admitted:{pairing.account.key}:{pairing.expires_at.isoformat()}"
+            # An answer, so that the next one waits behind it.
+            told = OutboxItem(key=key, kind="answer", address=inbound.address, answer=Answer(text=text), next_at=now)
+            await self._delivery.outbox.put(told)
+            self._delivery.wake()
+            if inbound.text and not is_late:
+                with contextlib.suppress(DeliveryError), contained():
+                    entry_id = await self.admit(inbound, adapter.reply(inbound.address))
+                    if entry_id is not None:
+                        self.serve(entry_id)
+            await self._access.directory.drop(pairing)
 
     async def moved(self, platform: str, old_chat_id: str, new_chat_id: str) -> None:
         """See `core.ports.Sink`."""

@@ -39,7 +39,7 @@ class Scheduler:
     Refused where whoever planned a job is not served any more."""
 
     platform = PLATFORM
-    problem = ""
+    problem = contact = ""
     hint = (
         "This is a scheduled session: nobody is waiting and nobody can answer a question. The message is a task that "
         "was planned earlier. Do it and answer with the result alone; it is delivered to the chat it was planned in."

@@ -98,6 +98,11 @@ class Discord:
         self._failure = "not connected yet"
 
     @property
+    def contact(self) -> str:
+        me = self._client.user if self._client else None
+        return f"{me} (https://discord.com/users/{me.id})" if me else "your bot"
+
+    @property
     def problem(self) -> str:
         return self._failure if self._client is None else self._client.problem
 

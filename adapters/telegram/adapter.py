@@ -76,6 +76,10 @@ class Telegram:
         self._polled_at = 0.0
 
     @property
+    def contact(self) -> str:
+        return f"@{self._me.username} (https://t.me/{self._me.username})" if self._me else "your bot"
+
+    @property
     def problem(self) -> str:
         """Empty once a poll was answered, and not too long ago."""
         silence_s = time.monotonic() - self._polled_at

@@ -41,7 +41,7 @@ class Terminal:
     what is typed is to be kept nowhere."""
 
     platform = "terminal"
-    problem = ""
+    problem = contact = ""
     hint = (
         "The person reads you in a terminal. Markdown is rendered there: headings, lists, tables and code blocks are "
         "fine, pictures and buttons are not shown."

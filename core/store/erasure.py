@@ -114,6 +114,7 @@ _SENDERS = ", ".join(f"json_extract(raw, '$.{path}.id')" for path in _PATHS)
 SENDER = f"CAST(COALESCE({_SENDERS}) AS TEXT)"
 """Who sent a raw update of Telegram, or an event that was set aside."""
 _SENDING_ACCOUNT = f"platform || ':' || CASE WHEN json_valid(raw) THEN {SENDER} END"
+_ASKING_ACCOUNT = "platform || ':' || user_id"
 LANES = f"SELECT {rows.LANE} FROM addresses WHERE id IN (SELECT sessions.address_id FROM sessions WHERE {visible()})"
 
 
@@ -164,6 +165,11 @@ COPIES: Mapping[str, tuple[str, str]] = {
         f"AND (:owner OR {in_list(_SENDING_ACCOUNT, 'own')})",
         f"DELETE FROM raw_updates WHERE {in_list('update_id', 'ids')}",
     ),
+    "pairings": (
+        "SELECT code, NULL, NULL, json_extract(inbound, '$.text') FROM pairings "
+        f"WHERE :owner OR {in_list(_ASKING_ACCOUNT, 'own')}",
+        f"UPDATE pairings SET inbound = json_set(inbound, '$.text', '') WHERE {in_list('code', 'ids')}",
+    ),
 }
 """What selects the rows that may repeat what was said (id, message from which it was made, moment, texts) and what
 erases `:ids` of them, by kind. Messages that repeat others are in `CONVERSATION`."""
@@ -204,7 +210,11 @@ WHERE messages.id > :upto AND messages.kind = 'command' AND {visible()}
 """
 """The command that asked for it and its answer."""
 _INSERT = rows.insertion("erasures", "id", "lane", "account", "scopes", "list", "made_at")
-_OUTDATED = "begun_at IS NULL AND made_at < :unasked OR done_at < :old"
+_OUTDATED = {
+    "erasures": "begun_at IS NULL AND made_at < :unasked OR done_at < :old",
+    # What a stranger wrote waits no longer than the code; of whoever was approved, until the platform is there again.
+    "pairings": "expires_at <= :now AND (used_at IS NULL OR used_at < :old)",
+}
 _DELETE_NOTE_CHANGES = f"""
 DELETE FROM notes
 WHERE {visible("notes.scope_id")} AND ({in_list("before", "notes")} OR {in_list("after", "notes")})
@@ -237,15 +247,18 @@ class Erasures:
         await self._database.execute(_INSERT, values, found.request.epoch)
 
     async def prune(self) -> None:
-        """Deletes the lists that nobody has confirmed, and in the end the finished ones."""
+        """Deletes the lists that nobody has confirmed, in the end the finished ones, and pairing codes that have run
+        out."""
         now = self._clock.now()
-        values = {"unasked": rows.timestamp(now - ASKED_FOR), "old": rows.timestamp(now - KNOWN_FOR)}
+        values = {"unasked": rows.timestamp(now - ASKED_FOR), "old": rows.timestamp(now - KNOWN_FOR), "now": now}
 
         def work(connection: Connection) -> None:
-            connection.execute(f"DELETE FROM erasures WHERE {_OUTDATED}", values)
+            for table, condition in _OUTDATED.items():
+                connection.execute(f"DELETE FROM {table} WHERE {condition}", values)
             want_checkpoint(connection)
 
-        if await self._database.fetch_one(f"SELECT 1 FROM erasures WHERE {_OUTDATED}", values):
+        found = " UNION ALL ".join(f"SELECT 1 FROM {table} WHERE {condition}" for table, condition in _OUTDATED.items())
+        if await self._database.fetch_one(found, values):
             await self._database.write(work)
 
     async def begin(self, token: str, request: ErasureRequest) -> ErasureList | None:

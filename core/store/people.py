@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Literal
 
 from core.store import rows
 from core.store.rows import Connection, Row
 from core.store.sqlite.schema import in_list, list_value
-from core.types import Account, Address, Scope
+from core.types import Account, Address, Inbound, Scope
 
 if TYPE_CHECKING:
     from core.store.sessions import IncognitoRegistry
@@ -27,6 +27,8 @@ ALPHABET = "ACDEFGHJKMNPQRTUVWXYZ234679"
 CODE_CHARS = 8
 CODE_LIFE = timedelta(hours=1)
 PENDING = 20
+WAITING_CHARS = 4096
+"""Of the one message that is kept of whoever asks to be let in."""
 
 LINKED = """
 SELECT linked.platform, linked.user_id, linked.name, linked.admitted_at, linked.removed_at, linked.is_blocked
@@ -70,26 +72,37 @@ SELECT accounts.*, (
 FROM accounts JOIN people ON people.id = accounts.person_id
 ORDER BY people.is_owner DESC, accounts.person_id, accounts.platform, accounts.user_id
 """
+ADMITTED = "SELECT * FROM pairings WHERE used_at IS NOT NULL AND inbound IS NOT NULL ORDER BY used_at"
 PENDING_PAIRINGS = "SELECT * FROM pairings WHERE used_at IS NULL AND expires_at > :now ORDER BY created_at, code"
 USE_PAIRING = """
 UPDATE pairings SET used_at = :now WHERE code = :code AND used_at IS NULL AND expires_at > :now RETURNING *
 """
 INSERT_PAIRING = """
-INSERT INTO pairings (code, platform, user_id, name, created_at, expires_at)
-SELECT :code, :platform, :user_id, :name, :now, :expires_at
-WHERE NOT EXISTS (SELECT 1 FROM pairings WHERE platform = :platform AND user_id = :user_id)
-AND (SELECT COUNT(*) FROM pairings WHERE used_at IS NULL) < :pending
+INSERT INTO pairings (code, platform, user_id, name, created_at, expires_at, inbound)
+SELECT :code, :platform, :user_id, :name, :now, :expires_at, :inbound
+WHERE NOT EXISTS (SELECT 1 FROM pairings WHERE platform = :platform AND user_id = :user_id AND expires_at > :now)
+AND (SELECT COUNT(*) FROM pairings WHERE used_at IS NULL AND expires_at > :now) < :pending
+"""
+SET_WAITING = f"""
+UPDATE pairings SET inbound = :inbound {_OF_ACCOUNT} AND expires_at > :now AND json_extract(inbound, '$.text') = ''
+"""
+AMEND_WAITING = """
+UPDATE pairings SET inbound = :inbound
+WHERE platform = :platform AND json_extract(inbound, '$.message_id') = :message_id
+    AND json_extract(inbound, '$.address.chat_id') = :chat_id
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pairing:
-    """A stranger's request to be admitted. The owner approves `code` after seeing platform, name and id."""
+    """A stranger's request to be admitted. The owner approves `code` after seeing platform, name and id. `inbound`: the
+    first message of theirs that is no command, to be answered then, or where they asked, without a text."""
 
     code: str
     account: Account
     name: str
     expires_at: datetime
+    inbound: Inbound | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -227,16 +240,28 @@ class People:
     async def greet(self, account: Account, name: str) -> None:
         await self._database.write(lambda connection: add_account(connection, account, name))
 
-    async def ask(self, account: Account, name: str, now: datetime) -> Pairing | None:
-        """A pairing code for a stranger; None when one was given within the hour or 20 are pending."""
-        pairing = Pairing(code=new_code(), account=account, name=rows.clean(name), expires_at=now + CODE_LIFE)
-        values = {**rows.values_of(pairing), **rows.values_of(account), "now": now, "pending": PENDING}
+    async def ask(self, account: Account, name: str, now: datetime, inbound: Inbound | None = None) -> Pairing | None:
+        """A pairing code for a stranger who wrote `inbound`; None when one was given within the hour or 20 are
+        pending."""
+        waiting, expires_at = inbound and _waiting(inbound), now + CODE_LIFE
+        name = rows.clean(name)
+        pairing = Pairing(code=new_code(), account=account, name=name, expires_at=expires_at, inbound=waiting)
+        values = rows.values_of(pairing) | rows.values_of(account) | {"now": now, "pending": PENDING}
+        values["inbound"] = waiting and rows.dump_inbound(waiting)
 
         def work(connection: Connection) -> Pairing | None:
-            connection.execute("DELETE FROM pairings WHERE expires_at <= :now", values)
-            return pairing if connection.execute(INSERT_PAIRING, values).rowcount else None
+            if connection.execute(INSERT_PAIRING, values).rowcount:
+                return pairing
+            connection.execute(SET_WAITING, values)
+            return None
 
         return await self._database.write(work)
+
+    async def amend(self, inbound: Inbound) -> None:
+        """What a stranger's edit or deletion does to a message that waits."""
+        waiting = rows.dump_inbound(_waiting(inbound))
+        values = {**rows.place(inbound.address), "message_id": inbound.message_id, "inbound": waiting}
+        await self._database.execute(AMEND_WAITING, values)
 
     async def pending(self, now: datetime) -> list[Pairing]:
         """Requests that can be approved, oldest first."""
@@ -268,6 +293,13 @@ class People:
         """All that were met, of one person together, the owner's first."""
         found = await self._database.fetch_all(KNOWN)
         return [KnownAccount(**rows.fields_in(row, KnownAccount), account=rows.account_in(row)) for row in found]
+
+    async def admitted(self) -> list[Pairing]:
+        """Requests that were approved, until `drop`, by whomever."""
+        return [_pairing(row) for row in await self._database.fetch_all(ADMITTED)]
+
+    async def drop(self, pairing: Pairing) -> None:
+        await self._database.execute("DELETE FROM pairings WHERE code = :code", {"code": pairing.code})
 
     async def moved(self, platform: str, old_chat_id: str, new_chat_id: str) -> None:
         """A room has a new id; its scope stays that of the old one."""
@@ -323,3 +355,9 @@ def scopes_in(connection: Connection, scope: Scope) -> frozenset[Scope]:
 
 def _pairing(row: Row) -> Pairing:
     return Pairing(**rows.fields_in(row, Pairing), account=rows.account_in(row))
+
+
+def _waiting(inbound: Inbound) -> Inbound:
+    """What is kept of a message until the stranger who wrote it is let in."""
+    text = inbound.text[:WAITING_CHARS] if inbound.command is None else ""
+    return replace(inbound, kind="message", text=text, command=None, attachments=())

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from core.store import epoch, people, rows
 from core.store.mailbox import OPEN
 from core.store.rows import Connection
+from core.store.sqlite.indexing import want_checkpoint
 from core.store.sqlite.schema import in_list, list_value
 from core.types import Account, Scope
 
@@ -77,6 +78,7 @@ class Removals:
                 connection.execute(REMOVE, {**rows.values_of(account), "now": now, "is_blocked": is_blocked})
             values = {"number": epoch.count(connection), "scopes": rows.scope_parameter(frozenset().union(*seen))}
             connection.execute("INSERT INTO partings (number, scopes) VALUES (:number, :scopes)", values)
+            want_checkpoint(connection)
             return paused
 
         return await self._database.write(work)

@@ -242,6 +242,7 @@ def columns(row: Row | dict[str, Any], *names: str) -> dict[str, Any]:
 
 _READERS: Mapping[str, Callable[[Any], object]] = {
     "bool": bool, "datetime": moment, "datetime | None": maybe_moment, "Account | None": account_of,
+    "Inbound | None": lambda encoded: encoded and load_inbound(encoded),
 }  # fmt: skip
 
 

@@ -114,6 +114,7 @@ async def let_in(services: Services, words: str, *, as_owner: bool = False) -> A
     pairing = await services.people.approve(words, now, as_owner)
     if pairing is None:
         raise Refused(texts.WRONG_CODE)
+    services.on_change()
     role = "is yours now and sees what you see" if as_owner else "may talk to me now, with a memory apart from yours"
     return Answer(text=f"{texts.person(pairing.name, pairing.account)} {role}.")
 

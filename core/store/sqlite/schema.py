@@ -166,4 +166,6 @@ MIGRATIONS: tuple[str, ...] = (
     _ONE_INDEX,
     _NO_RAW_UPDATES,
     _REMOVALS,
+    # What waits for an answer until somebody is let in.
+    "ALTER TABLE pairings ADD COLUMN inbound TEXT;",
 )

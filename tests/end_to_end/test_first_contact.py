@@ -1,0 +1,218 @@
+"""A stranger is let in, in a chat or by the shell, and is answered: with the real process, on both platforms."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from core.ports import Clock
+from gateway import texts
+from tests.fixtures.command_line import good
+from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
+from tests.fixtures.live_system import KEY, PERSON, LiveSystem
+from tests.fixtures.messages_api import MessagesApi
+from tests.fixtures.model_reply import ModelReply
+from tests.fixtures.scripted_model import ScriptedModel
+
+STRANGER = 99
+
+
+@dataclass
+class LaterClock:
+    """An hour from now."""
+
+    clock: Clock
+
+    def now(self) -> datetime:
+        return self.clock.now() + timedelta(hours=1)
+
+
+DAY = timedelta(days=1)
+Read = Callable[[], list[str]]
+T = TypeVar("T")
+ADMITTED = texts.ADMITTED.replace("`", "")
+
+
+def read(texts_of: Callable[[T], list[str]], place: T) -> list[str]:
+    """What somebody reads in a chat; on Discord commands are shown by their Markdown."""
+    return [text.replace("`", "") for text in texts_of(place)]
+
+
+def code_in(said: Sequence[str]) -> Any:
+    return re.findall("\n([A-Z0-9]{8})\n", said[0])[0]
+
+
+async def two_strangers(live: LiveSystem) -> tuple[Read, Read, str, str]:
+    """Somebody on each platform writes; what they read there, and their codes."""
+    boris = live.discord.user("Boris")
+    channel = live.discord.dm(boris)
+    live.telegram.user_says(STRANGER, "/start")
+    live.telegram.user_says(STRANGER, "Is the ferry at nine?")
+    live.telegram.user_says(STRANGER, "Hello?")
+    await live.discord.user_says(channel, "Where is the kayak?", boris)
+    telegram, discord = partial(read, live.telegram.texts, STRANGER), partial(read, live.discord.said, channel)
+    await live.until(lambda: bool(telegram() and discord()) and not live.telegram.updates)
+    return telegram, discord, code_in(telegram()), code_in(discord())
+
+
+@pytest.mark.slow
+async def test_who_is_approved_while_it_runs_is_told_and_answered(home: Path) -> None:
+    async with LiveSystem.open(home) as live:
+        await live.start()
+        telegram, discord, code, other = await two_strangers(live)
+        assert "The person who runs me" in telegram()[0]
+        live.tells_telegram(f"/approve {code}")
+        await live.until(lambda: telegram()[1:] == [ADMITTED, "You said: Is the ferry at nine?"])
+        await asyncio.to_thread(good, home, "approve", other)
+        await live.until(lambda: discord()[1:] == [ADMITTED, "You said: Where is the kayak?"])
+        live.telegram.user_says(STRANGER, "Thank you")
+        await live.until(lambda: telegram()[3:] == ["You said: Thank you"])
+        assert live.query("SELECT * FROM pairings") == []
+
+
+@pytest.mark.slow
+async def test_who_is_approved_while_it_is_down_is_answered_once_whenever_it_is_killed(home: Path) -> None:
+    may_answer = asyncio.Event()
+
+    def answer(body: dict[str, Any]) -> ModelReply:
+        return ModelReply.say("At nine, in the shed.", hold=may_answer)
+
+    async with LiveSystem.open(home, MessagesApi(answer, key=KEY)) as live:
+        await live.start()
+        telegram, discord, code, other = await two_strangers(live)
+        await live.kill()
+        await asyncio.to_thread(good, home, "approve", code)
+        await asyncio.to_thread(good, home, "approve", other)
+        await live.start()
+        await live.until(lambda: telegram()[1:2] == discord()[1:2] == [ADMITTED])
+        await live.until(lambda: live.query("SELECT count(*) FROM pairings") == [(0,)])
+        await live.kill()
+        await live.start()
+        may_answer.set()
+        expected = [ADMITTED, "At nine, in the shed."]
+        await live.until(lambda: telegram()[1:] == discord()[1:] == expected)
+        await live.kill()
+        await live.start()
+        live.telegram.user_says(STRANGER, "/whoami")
+        await live.until(lambda: len(telegram()) == 4)
+        assert (telegram()[1:3], discord()[1:]) == (expected, expected)
+
+
+@pytest.mark.slow
+async def test_who_starts_it_is_told_what_to_type_until_an_account_is_theirs(home: Path) -> None:
+    async with LiveSystem.open(home) as live:
+        (home / "mneme.toml").write_text(f"[owner]\ndiscord = [{live.discord_person}]\n")
+        await live.start()
+        live.tells_telegram("hello")
+        await live.until(lambda: bool(live.telegram.texts(PERSON)))
+        said = live.log()
+        assert "https://t.me/mneme_bot" in said
+        assert "`mneme approve CODE --owner`" in said
+        assert "discord.com/users" not in said, "there somebody is named"
+        code = code_in(live.telegram.texts(PERSON))
+        await asyncio.to_thread(good, home, "approve", code, "--owner")
+        await live.until(lambda: live.telegram.texts(PERSON)[1:] == [ADMITTED, "You said: hello"])
+        await live.kill()
+        (home / "mneme.toml").write_text("")
+        await live.start()
+        assert live.log().count("https://t.me/mneme_bot") == 1, "an account approved at the command line stays"
+        assert live.log().count("https://discord.com/users/") == 1
+
+
+async def stored(harness: GatewayHarness) -> str:
+    """What state.db has of the requests to be let in."""
+    return await harness.services.database.read(
+        lambda connection: str([tuple(row) for row in connection.execute("SELECT * FROM pairings")])
+    )
+
+
+async def admitted(harness: GatewayHarness, code: str) -> list[str]:
+    """What somebody reads once they are approved."""
+    await harness.say(f"/approve {code}")
+    await harness.router.answer_admitted(("telegram",), DAY)
+    await harness.router.drain(5)
+    told = []
+    while due := await harness.services.outbox.due(harness.services.clock.now()):
+        told += [item.answer.text for item in due if item.answer is not None and item.address.chat_id == "666"]
+        await asyncio.gather(*(harness.services.outbox.done(item.key) for item in due))
+    return told
+
+
+async def test_the_account_that_the_settings_name_needs_no_code(home: Path) -> None:
+    async with open_gateway(home) as harness:
+        assert (await harness.say("hello")).text == "ok", "the owner's first message"
+        assert (await harness.say("hello", "7")).text == "ok", "that of access.people"
+        assert await stored(harness) == "[]"
+
+
+async def test_what_waited_for_more_than_a_day_is_not_answered_and_that_is_said(home: Path) -> None:
+    model = ScriptedModel()
+    async with open_gateway(home, model) as harness:
+        long_ago = harness.services.clock.now() - timedelta(days=3)
+        code = (await harness.say("Is it Sunday?", "666", sent_at=long_ago)).text.split("`")[1]
+        [told] = await admitted(harness, code)
+        assert told == f"{texts.ADMITTED}\n\n{texts.away(timedelta(days=3))}"
+        assert model.requests == []
+        assert await stored(harness) == "[]"
+
+
+async def test_one_message_waits_as_it_was_edited_last_and_no_command(home: Path) -> None:
+    model = ScriptedModel()
+    async with open_gateway(home, model) as harness:
+        code = (await harness.say("/remind me of the vault", "666")).text.split("`")[1]
+        assert "vault" not in await stored(harness)
+        await harness.say("the ferry leaves at nine " * 1000, "666", message_id="5")
+        assert len(await stored(harness)) < 6000
+        await harness.say("and the kayak is blue", "666", message_id="6")
+        assert "kayak" not in await stored(harness)
+        edit = replace(harness.inbound("the ferry leaves at ten", "666"), kind="edit", message_id="5")
+        await harness.router.admit(edit, KeptReply())
+        assert await admitted(harness, code) == [texts.ADMITTED, "ok"]
+        assert model.sent().count("the ferry leaves at") == 1
+        assert "the ferry leaves at ten" in model.sent()
+
+
+async def test_what_is_deleted_on_the_platform_is_not_answered(home: Path) -> None:
+    model = ScriptedModel()
+    async with open_gateway(home, model) as harness:
+        code = (await harness.say("my password is hunter2", "666", message_id="5")).text.split("`")[1]
+        gone = replace(harness.inbound("", "666"), kind="delete", message_id="5")
+        await harness.router.admit(gone, KeptReply())
+        assert "hunter2" not in await stored(harness)
+        assert await admitted(harness, code) == [texts.ADMITTED]
+
+
+async def test_with_its_code_what_a_stranger_wrote_is_gone_to_the_byte(home: Path) -> None:
+    async with open_gateway(home) as harness:
+        services = harness.services
+        await harness.say("my secret plan", "666")
+        assert "secret plan" in await stored(harness)
+        await services.forgetting.tend()
+        assert "secret plan" in await stored(harness)
+        services.forgetting.erasures._clock = LaterClock(services.clock)
+        while await services.forgetting.tend():
+            pass
+        raw = (home / "state.db").read_bytes() + (home / "state.db-wal").read_bytes()
+        assert b"secret plan" not in raw
+        assert await stored(harness) == "[]"
+
+
+async def test_forgetting_reaches_what_waits(home: Path) -> None:
+    async with open_gateway(home) as harness:
+        code = (await harness.say("meet me in Zanzibar", "666")).text.split("`")[1]
+        asked = await harness.say("/forget Zanzibar", "7")
+        assert "Zanzibar" in await stored(harness), "nobody else's"
+        assert asked.answer is not None
+        assert asked.answer.confirm is None
+        await harness.say("/forget Zanzibar")
+        await harness.say("yes")
+        assert "Zanzibar" not in await stored(harness)
+        assert await admitted(harness, code) == [texts.ADMITTED]
