@@ -1,5 +1,5 @@
-"""Writes files so that a crash leaves the old one or the new one; sets options in mneme.toml, where all else stays, and
-reads those of a memory service, with secrets from the environment.
+"""Writes files so that a crash leaves the old one or the new one, and tells whether others can; sets options in
+mneme.toml, where all else stays, and reads those of a memory service, with secrets from the environment.
 """
 
 from __future__ import annotations
@@ -39,6 +39,21 @@ def replace_file(path: Path, content: bytes) -> None:
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+def others_can_write(path: Path) -> str:
+    """A sentence on who else than root and this user can exchange what a program says; empty where nobody can."""
+    real, own = path.resolve(), os.geteuid()
+    for place in (path.parent, real.parent, real):
+        found = place.stat()
+        remedies = [f"chmod go-w {place}"] if found.st_mode & 0o022 else []
+        remedies += [f"chown {own} {place}"] if found.st_uid not in (0, own) else []
+        if remedies:
+            return (
+                f"{place} can be written by others on this machine, and a plugin may do all that Mneme may, so it is "
+                f"not run: look at what it says, then `{'; '.join(remedies)}`."
+            )
+    return ""
 
 
 def leftovers(path: Path) -> Iterator[Path]:

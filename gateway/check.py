@@ -6,6 +6,7 @@ Besides the composition root the only place that names the clients of platforms 
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -19,7 +20,7 @@ from core.store.mailbox import OutboxCounts
 from core.store.sqlite import database as sqlite
 from core.store.sync import PLATFORM as MEMORY
 from gateway import texts
-from gateway.services import Services, WallClock, chosen, client
+from gateway.services import STATE, Services, WallClock, chosen, client
 from gateway.supervisor import CONNECTED
 
 PROBE_S = 30.0
@@ -112,6 +113,14 @@ def _home(settings: Settings) -> list[CheckResult]:
         if is_open and path.exists() and path.stat().st_mode & 0o077:
             text = f"{path} can be read by others on this machine."
             results.append(CheckResult(subject="privacy", state="wrong", text=text, advice=f"chmod {mode:o} {path}"))
+    plugins = home / "plugins"
+    for path in (home, home / STATE, plugins, *sorted(plugins.glob("*.py"))):
+        if path.is_symlink():
+            text = f"{path} is a link to {path.resolve()}: who can change that decides what is used."
+            results.append(CheckResult(subject="privacy", state="wrong", text=text, advice=texts.NO_LINK))
+        elif path.exists() and (owner := path.stat().st_uid) != (own := os.geteuid()):
+            text = f"{path} belongs to another user ({owner}), who can put something else there."
+            results.append(CheckResult(subject="privacy", state="wrong", text=text, advice=f"chown {own} {path}"))
     return results
 
 

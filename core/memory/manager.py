@@ -512,5 +512,5 @@ def foreign(what: str) -> Iterator[None]:
     except MnemeError:
         raise
     except (Exception, SystemExit) as error:
-        said = on_one_line(masked(str(error)))[:300]
-        raise ConfigError(f"{what} cannot be used: {type(error).__name__} {said}") from error
+        said = f"{type(error).__name__} {on_one_line(masked(str(error)))[:300]}"
+        raise ConfigError(f"{what} cannot be used: {said}") from error

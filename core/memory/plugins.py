@@ -1,8 +1,7 @@
 """Finds memory providers by name, in the package as core/memory/services/NAME.py and in the home as plugins/NAME.py,
 and makes them of their options.
 
-A broken plugin is a ConfigError, never a crash. It runs with all our rights: who can write to the home can do all
-that Mneme can.
+A broken plugin, and one that others can write, is a ConfigError, never a crash. It runs with all our rights.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from config.files import OptionForm
+from config.files import OptionForm, others_can_write
 from core.errors import ConfigError
 from core.memory.manager import foreign
 from core.memory.provider import MemoryProvider
@@ -73,6 +72,8 @@ class Plugins:
             place = f"{self._folder}/NAME.py, in small letters, digits and _"
             raise ConfigError(f"There is no memory provider {name[:40]}; put it into {place}.")
         with foreign(f"The memory provider {path}"):
+            if path.parent == self._folder and (reason := others_can_write(path)):
+                raise ConfigError(reason)
             module = _module(name, path)
             own = [one for one in vars(module).values() if isinstance(one, type) and one.__module__ == module.__name__]
             kinds = [one for one in own if issubclass(one, MemoryProvider)]

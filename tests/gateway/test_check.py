@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -25,6 +26,7 @@ from gateway.commands.status import StatusCommands
 from gateway.services import Services
 from tests.fixtures.bot_api import BotApi
 from tests.fixtures.clock import SteadyClock
+from tests.fixtures.provider_harness import plugged
 from tests.fixtures.samples import ANA, NOON
 
 
@@ -98,6 +100,27 @@ def test_open_files_are_reported_with_the_command_that_helps(home: Path) -> None
     home.chmod(0o755)
     wrong = [finding.advice for finding in asyncio.run(check(settings)) if finding.state == "wrong"]
     assert wrong == [f"chmod 700 {home}", f"chmod 600 {home / 'mneme.toml'}"]
+
+
+@pytest.mark.parametrize("name", ["", "state.db", "plugins", "plugins/diary.py"])
+async def test_what_somebody_else_can_exchange_is_reported(home: Path, tmp_path: Path, name: str) -> None:
+    plugged(home, "diary")
+    assert {finding.state for finding in await check(Settings.load({"MNEME_HOME": str(home)}))} == {"right", "off"}
+    if os.geteuid() == 0:
+        os.chown(home / name, 4711, -1)
+        assert await _wrong(home) == f"{home / name} belongs to another user (4711), who can put something else there."
+        os.chown(home / name, 0, -1)
+    elsewhere = tmp_path / "elsewhere"
+    (home / name).rename(elsewhere)
+    (home / name).symlink_to(elsewhere)
+    assert await _wrong(home) == f"{home / name} is a link to {elsewhere}: who can change that decides what is used."
+
+
+async def _wrong(home: Path) -> str:
+    wrong = [finding for finding in await check(Settings.load({"MNEME_HOME": str(home)})) if finding.state == "wrong"]
+    assert [finding.subject for finding in wrong] == ["privacy"]
+    assert wrong[0].advice
+    return wrong[0].text
 
 
 async def test_probes_are_told_apart() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,45 @@ def test_what_is_no_provider_is_a_sentence(home: Path, name: str) -> None:
     plugged(home, "diary")
     with pytest.raises(ConfigError, match=r"is no name of a memory provider|There is no memory provider"):
         Plugins(home).made(name, {}, {})
+
+
+@pytest.mark.parametrize("mode", [0o020, 0o002])
+@pytest.mark.parametrize("name", ["plugins", "plugins/diary.py"])
+def test_a_plugin_that_others_can_write_is_refused_and_not_run(home: Path, name: str, mode: int) -> None:
+    plugged(home, "diary")
+    (home / "plugins" / "diary.py").write_text(f"1 / 0\n{GOOD}", encoding="utf-8")
+    (home / name).chmod((home / name).stat().st_mode | mode)
+    with pytest.raises(ConfigError) as refused:
+        Plugins(home).made("diary", {}, {})
+    assert str(refused.value) == (
+        f"{home / name} can be written by others on this machine, and a plugin may do all that Mneme may, so it is not "
+        f"run: look at what it says, then `chmod go-w {home / name}`."
+    )
+
+
+def test_a_plugin_behind_a_link_or_of_another_user_is_refused_as_well(home: Path, tmp_path: Path) -> None:
+    plugged(home, "diary")
+    plugin, elsewhere = home / "plugins" / "diary.py", tmp_path / "elsewhere.py"
+    plugin.rename(elsewhere)
+    plugin.symlink_to(elsewhere)
+    assert Plugins(home).made("diary", {}, {}).name == "diary"
+    elsewhere.chmod(0o646)
+    with pytest.raises(ConfigError, match=r"elsewhere\.py can be written by others"):
+        Plugins(home).made("diary", {}, {})
+    elsewhere.chmod(0o644)
+    if os.geteuid() != 0:
+        pytest.skip("only root can give a file away")
+    os.chown(elsewhere, 4711, -1)
+    with pytest.raises(ConfigError, match=r"elsewhere\.py can be written by others .* `chown 0 "):
+        Plugins(home).made("diary", {}, {})
+
+
+async def test_the_house_runs_without_a_plugin_that_is_refused_and_says_so(home: Path) -> None:
+    plugged(home, "diary")
+    (home / "plugins").chmod(0o777)
+    async with open_gateway(home, ScriptedModel(says("Here.")), "[memory.providers.diary]") as harness:
+        assert (await harness.say("hello")).text == "Here."
+        assert "plugins can be written by others" in (await harness.say("/status")).text
 
 
 def test_nothing_is_run_to_list_them(home: Path) -> None:
