@@ -211,7 +211,16 @@ class Discord(_Section):
 
 class Cron(_Section):
     late_after_s: Seconds
-    max_jobs: Count
+
+
+class Limits(_Section):
+    turns_per_minute: Count
+    room_turns_per_minute: Count
+    commands_per_minute: Count
+    jobs: Count
+    scheduled_questions: Annotated[int, Field(ge=0, le=10**6)]
+    question_every_s: Annotated[float, Field(ge=0, le=10**7)]
+    room_questions: bool
 
 
 class Settings(_Section):
@@ -229,6 +238,7 @@ class Settings(_Section):
     telegram: Telegram
     discord: Discord
     cron: Cron
+    limits: Limits
     anthropic_api_key: SecretStr | None = None
     telegram_token: SecretStr | None = None
     discord_token: SecretStr | None = None
@@ -317,6 +327,8 @@ def _options(file: Path) -> tuple[dict[str, Any], list[str]]:
             if "cheap" in (model := _table(own, "model")):
                 model.setdefault("helper", model.pop("cheap"))
                 advice = "model.cheap is now called model.helper; rename it in mneme.toml."
+            if "max_jobs" in (cron := _table(own, "cron")):
+                _table(options, "limits")["jobs"] = cron.pop("max_jobs")
             own.pop("curator", None)  # What earlier versions did while nobody was there.
             _table(own, "memory").pop("nudge_after", None)  # They reminded the model of its notes.
             _table(own, "discord").pop("limit_chars", None)  # Not all kinds of messages took more.

@@ -70,8 +70,8 @@ class Services:
         self.people = People(database, registry)
         self.links = Links(database, settings.access.people)
         self.removals = Removals(database)
-        self.jobs = Jobs(database)
-        self.appointments = Appointments(self.jobs, clock, zone, on_change, settings.cron.max_jobs)
+        self.jobs = Jobs(database, settings.limits.jobs, settings.limits.scheduled_questions)
+        self.appointments = Appointments(self.jobs, clock, zone, on_change, self._question_every_s)
         self.facts = Facts(database, clock)
         self.notes = Notes(database)
         self.notebook = Notebook(settings.home, self.notes, clock, limits)
@@ -85,6 +85,16 @@ class Services:
         self.sync_queue = SyncQueue(database, clock, on_change)
         self.forgetting = Forgetting(database, self.notebook, self.home_files, clock, zone, self.sync_queue.forget)
         self.epoch_guard = EpochGuard(database)
+
+    async def _question_every_s(self, account: Account | None) -> float | None:
+        if account is None:
+            return None
+        standing = await self.people.standing(account, Scope.account(account.platform, account.user_id))
+        if standing.is_owner:
+            return 0.0
+        settings = self.settings
+        may_ask = settings.limits.room_questions or standing.is_let_in(account, settings.access.people)
+        return settings.limits.question_every_s if may_ask else None
 
     async def approve(self, note: PendingNote, scopes: frozenset[Scope], epoch: ErasureEpoch | None = None) -> str:
         """Keeps what has waited for a yes; a sentence on it. Raises Refused when it does not fit any more."""

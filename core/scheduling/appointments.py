@@ -10,12 +10,14 @@ import hashlib
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
+from datetime import datetime
+from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from core.dates.parsing import parse
-from core.dates.schedule import Reading, describe, exact, next_after
+from core.dates.schedule import Reading, Schedule, describe, exact, next_after, spell
 from core.errors import Refused, ToolError
 from core.guard.fence import told
 from core.memory.provider import parsed
@@ -40,18 +42,23 @@ _TEXTLESS = (
     "What should I be asked then? Write it behind the time, like 'daily at 8 | what is on my list?'.",
 )
 """Of a reminder, of a scheduled question."""
+QuestionEvery = Callable[[Account | None], Awaitable[float | None]]
+"""How many seconds apart an account's scheduled questions have to be; None: it may have none."""
 _DONE: Mapping[Action, str] = {"pause": "Paused", "resume": "Resumed", "run": "Due now", "remove": "Removed"}
 
 
 class Appointments:
-    """Over `jobs`. Wall times without a zone are those of `zone`; `on_change` is called after every change."""
+    """Over `jobs`. Wall times without a zone are those of `zone`; `on_change` is called after every change.
+    `question_every_s`: see `QuestionEvery`."""
 
-    def __init__(self, jobs: Jobs, clock: Clock, zone: str, on_change: Callable[[], None], max_jobs: int) -> None:
+    def __init__(
+        self, jobs: Jobs, clock: Clock, zone: str, on_change: Callable[[], None], question_every_s: QuestionEvery
+    ) -> None:
         self._jobs = jobs
         self._clock = clock
         self._zone = zone
         self._on_change = on_change
-        self._max_jobs = max_jobs
+        self._question_every_s = question_every_s
         self._adding = asyncio.Lock()
         self._reading = asyncio.Lock()
 
@@ -84,15 +91,13 @@ class Appointments:
     ) -> str:
         """Plans for `target` what was read, and returns what was set: ``Reminder 7 is set: Saturday 21 November 2026 at
         09:00 (Europe/Lisbon): “call Ana”.`` What has the `origin` of a known job is that job. Raises Refused when it is
-        past by now or one too many."""
+        past by now or more than this account may have."""
         async with self._adding:
             job = None if origin is None else await self._jobs.of_origin(origin, scope)
             if job is None:
-                count, now = len(await self._jobs.of(frozenset((scope,)))), self._clock.now()
-                if count >= self._max_jobs:
-                    raise Refused(
-                        f"There are {count} reminders here already, which is the most I keep. Remove one first."
-                    )
+                now = self._clock.now()
+                if reading.is_prompt:
+                    await self._check_question(reading.schedule, account, now)
                 if (next_at := next_after(reading.schedule, now)) is None:
                     raise Refused(f"{describe(reading.schedule, self._zone, now)} is past.")
                 job = Job(
@@ -110,6 +115,18 @@ class Appointments:
                 self._on_change()
         noun = "Scheduled question" if job.is_prompt else "Reminder"
         return f"{noun} {job.id} is set: {self.when(job)}: “{job.text}”."
+
+    async def _check_question(self, schedule: Schedule, account: Account | None, now: datetime) -> None:
+        """Raises Refused for a question of somebody who may schedule none, or none that comes so often."""
+        every_s = await self._question_every_s(account)
+        if every_s is None:
+            raise Refused("Only people whom my owner has let in may schedule questions. Reminders are for everybody.")
+        due = [now]
+        while len(due) < 4 and (next_at := next_after(schedule, due[-1])) is not None:
+            due.append(next_at)
+        # Two in one hour come one after the other in the first three.
+        if any((later - sooner).total_seconds() < every_s for sooner, later in pairwise(due[1:])):
+            raise Refused(f"A scheduled question comes again after {spell(every_s)} at the soonest.")
 
     async def approve(self, note: PendingNote, epoch: ErasureEpoch | None = None) -> str:
         """Sets what the model wanted to plan and a person has approved; returns the receipt. Raises Refused."""
@@ -134,6 +151,8 @@ class Appointments:
         if action == "remove":
             await self._jobs.change(job.id, ended_at=now, next_at=None)
         elif action == "run":
+            if by is not None and job.is_prompt:
+                raise Refused("A scheduled question runs at its times only; what you want to know now, just ask me.")
             if is_paused:
                 raise Refused(f"Reminder {job.id} is paused. Resume it first.")
             await self._jobs.change(job.id, next_at=now.replace(microsecond=0))

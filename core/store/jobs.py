@@ -49,7 +49,14 @@ OF_SCOPES = f"""
 ACTIVE = f"{JOBS} WHERE jobs.ended_at IS NULL AND jobs.paused_at IS NULL ORDER BY jobs.id"
 _JOB = ("scope_id", "address_id", "account", "origin", "text", "is_prompt", "created_at")
 _SCHEDULE = ("zone", "cron", "every_s", "start_at", "at", "next_at", "paused_at", "ended_at")
-INSERT = rows.insertion("jobs", *_JOB, *_SCHEDULE)
+_NAMES = (*_JOB, *_SCHEDULE)
+_OF_ACCOUNT = "FROM jobs WHERE ended_at IS NULL AND account IS :account"
+INSERT = f"""
+INSERT INTO jobs ({", ".join(_NAMES)}) SELECT {", ".join(f":{name}" for name in _NAMES)}
+WHERE (SELECT COUNT(*) {_OF_ACCOUNT}) < :most
+AND (NOT :is_prompt OR (SELECT COUNT(*) {_OF_ACCOUNT} AND is_prompt) < :most_prompts)
+"""
+"""In every chat together: each is only stored as long as its account has fewer."""
 FINISH = """
 UPDATE jobs SET next_at = :next_at,
     ended_at = CASE WHEN :next_at IS NULL AND cron IS NULL AND every_s IS NULL THEN :now END
@@ -70,22 +77,33 @@ A room that has moved keeps its scope, also before anybody has spoken at its new
 
 
 class Jobs:
-    def __init__(self, database: Database) -> None:
+    """An account has at most `most` at a time, and of those that ask the model `most_prompts`."""
+
+    def __init__(self, database: Database, most: int = 100, most_prompts: int = 20) -> None:
         self._database = database
+        self._most = {"most": most, "most_prompts": most_prompts}
 
     async def add(self, job: Job, epoch: ErasureEpoch | None = None) -> Job:
-        """Stores a job. Raises Refused when the scope is not the target's: what is due here would be said there."""
+        """Stores a job. Raises Refused when the scope is not the target's, since what is due here would be said there,
+        and when the account has as many as it may."""
 
         def work(connection: Connection) -> Job:
             _check(connection, job.target, job.scope)
             values = {
                 **rows.values_of(job.schedule),
                 **rows.values_of(job),
+                **self._most,
                 "scope_id": rows.ensure_scope(connection, job.scope),
                 "address_id": rows.ensure_address(connection, job.target),
             }
-            job_id = rows.insert(connection, INSERT, values)
-            return _job(connection.execute(JOB, {"id": job_id}).fetchone())
+            inserted = connection.execute(INSERT, values)
+            if not inserted.rowcount:
+                count = connection.execute(f"SELECT COUNT(*) AS count {_OF_ACCOUNT}", values).fetchone()["count"]
+                if count >= self._most["most"]:
+                    raise Refused(f"You have {count} reminders, which is the most I keep. Remove one first.")
+                number = self._most["most_prompts"]
+                raise Refused(f"You have {number} scheduled questions, which is the most I keep. Remove one first.")
+            return _job(connection.execute(JOB, {"id": inserted.lastrowid}).fetchone())
 
         return await self._database.write(work, epoch)
 

@@ -6,7 +6,7 @@ Decides scopes, never reads messages. What is unknown sees its own scope only, a
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Literal
@@ -117,6 +117,12 @@ class Standing:
     is_admitted: bool
     is_removed: bool
     is_blocked: bool
+
+    def is_let_in(self, account: Account, listed: Collection[str]) -> bool:
+        """By approval or as one of the people `listed` in settings; whoever is let in is with all linked accounts."""
+        accounts = (account.key, *(scope.key.removeprefix("account:") for scope in self.accounts))
+        is_known = self.is_admitted or any(key in listed for key in accounts)
+        return self.is_owner or (is_known and not self.is_removed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

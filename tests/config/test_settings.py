@@ -181,7 +181,7 @@ def test_everything_wrong_is_said_at_once_with_its_path(home: Path) -> None:
         "owner.discord",
         *(f"access.people[{index}]" for index in (0, 1, 2, 3)),
         *(f"access.rooms[{index}]" for index in (0, 1, 2)),
-        "cron.max_jobs",
+        "limits.jobs",
         "ANTHROPIC_BASE_URL",
         "MNEME_DISCORD_GATEWAY_URL",
     }
@@ -300,7 +300,7 @@ def test_an_option_of_an_earlier_version_is_understood(home: Path) -> None:
     assert settings.advice == "model.cheap is now called model.helper; rename it in mneme.toml."
     assert not load(home, "[model]\nhelper = 'new'\n").advice
     assert load(home, "[model]\nhelper = 'new'\ncheap = 'old'\n").model.helper == "new"
-    assert load(home, "[curator]\nidle_s = 60\n[cron]\nmax_jobs = 7\n").cron.max_jobs == 7, (
+    assert load(home, "[curator]\nidle_s = 60\n[cron]\nmax_jobs = 7\n").limits.jobs == 7, (
         "what was an option is passed over"
     )
     assert problems(home, "[model]\ncheap = 3\n") == {"model.helper": "should be a text in quotes"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -25,6 +26,11 @@ BOB = Scope.account("telegram", "43")
 MINE = frozenset((ANA,))
 
 
+async def every_s(account: Account | None) -> float | None:
+    """How far apart the questions of account 8 have to be; account 9 has none."""
+    return {"8": 3600.0, "9": None}.get(account.user_id if account else "", 0.0)
+
+
 class _Calls:
     """Counts how often somebody was told of a change."""
 
@@ -45,7 +51,7 @@ async def appointments(database: Database, clock: SteadyClock, changes: _Calls) 
     conversations = Conversations(database, clock)
     for scope, chat_id in ((ANA, "42"), (BOB, "43")):
         await conversations.create(_session(scope, chat_id, clock))
-    return Appointments(Jobs(database), clock, ZONE, changes, max_jobs=3)
+    return Appointments(Jobs(database, 3, 2), clock, ZONE, changes, every_s)
 
 
 def _session(scope: Scope, chat_id: str, clock: SteadyClock) -> Session:
@@ -152,16 +158,45 @@ async def test_handled_twice_is_one_job(appointments: Appointments, changes: _Ca
     assert changes.count == 1
 
 
-async def test_a_scope_holds_so_many(appointments: Appointments) -> None:
+async def test_an_account_has_so_many(appointments: Appointments) -> None:
     jobs = [await _added(appointments, f"in {minutes} minutes tea", origin=f"o{minutes}") for minutes in (10, 20, 30)]
-    with pytest.raises(Refused, match="There are 3 reminders here already"):
+    with pytest.raises(Refused, match="You have 3 reminders, which is the most"):
         await _added(appointments, "in 40 minutes tea")
     assert await _added(appointments, "in 20 minutes tea", origin="o20") == jobs[1]
     place = Address(platform="telegram", chat_id="43")
-    bobs = await _added(appointments, "in 5 minutes tea", target=place, scope=BOB)
+    with pytest.raises(Refused, match="You have 3"):
+        await _added(appointments, "in 40 minutes tea", target=place, scope=BOB)
+    bob = Account(platform="telegram", user_id="43")
+    bobs = await _added(appointments, "in 5 minutes tea", target=place, scope=BOB, account=bob)
     assert bobs.scope == BOB
     await appointments.change("remove", jobs[0].id, MINE)
     assert (await _added(appointments, "in 40 minutes tea")).text == "tea"
+
+
+@pytest.mark.parametrize(
+    ("line", "is_kept"),
+    [
+        ("every hour", True),
+        ("every 59 minutes", False),
+        ("0 * * * *", True),
+        ("*/30 * * * *", False),
+        ("0,59 9 * * *", False),
+        ("59 9 1 1 *", True),
+        ("tomorrow at 9", True),
+    ],
+)
+async def test_questions_of_others_are_an_hour_apart(appointments: Appointments, line: str, is_kept: bool) -> None:
+    reading = await appointments.read(f"{line} | what is new?", is_prompt=True)
+    member, guest = (Account(platform="telegram", user_id=number) for number in ("8", "9"))
+    if is_kept:
+        await _added(appointments, reading, account=member)
+    else:
+        with pytest.raises(Refused, match="comes again after 1 hour at the soonest"):
+            await _added(appointments, reading, account=member)
+    with pytest.raises(Refused, match="Only people whom my owner has let in"):
+        await _added(appointments, reading, account=guest)
+    await _added(appointments, replace(reading, is_prompt=False), account=guest)
+    await _added(appointments, reading, account=None)
 
 
 async def test_paused_resumed_removed(appointments: Appointments, changes: _Calls, clock: SteadyClock) -> None:

@@ -18,6 +18,7 @@ from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
 from core.types import Account, Address, Message, Scope, Sender, Session, Tool, ToolContext
 from tests.fixtures.clock import SteadyClock
+from tests.fixtures.scheduler_harness import at_any_time
 
 ANA = Scope.account("telegram", "42")
 CHAT = Address(platform="telegram", chat_id="42")
@@ -38,7 +39,7 @@ async def context(database: Database, clock: SteadyClock) -> ToolContext:
 
 @pytest.fixture
 def appointments(database: Database, clock: SteadyClock) -> Appointments:
-    return Appointments(Jobs(database), clock, "Europe/Lisbon", lambda: None, max_jobs=100)
+    return Appointments(Jobs(database), clock, "Europe/Lisbon", lambda: None, at_any_time)
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -158,3 +159,39 @@ async def test_what_is_planned_for_a_room_follows_it_when_it_moves(
     [moved] = await jobs.active()
     assert (moved.id, moved.target, moved.scope) == (planned.id, new, room)
     await jobs.check(moved)
+
+
+async def test_the_hundred_and_first_of_one_is_refused_and_not_the_first_of_another(
+    jobs: Jobs, conversations: Conversations
+) -> None:
+    ana, bob = (Account(platform="telegram", user_id=number) for number in ("42", "43"))
+    group = Address(platform="telegram", chat_id="-5")
+    room = Scope.room("telegram", "-5")
+    await conversations.create(session(address=group, scope=room))
+    everywhere: list[dict[str, Any]] = [{}, {"target": group, "scope": room}]
+    for number in range(100):
+        await jobs.add(job(account=ana, is_prompt=number < 20, **everywhere[number % 2]))
+    for place in everywhere:
+        with pytest.raises(Refused, match="You have 100 reminders, which is the most I keep"):
+            await jobs.add(job(account=ana, **place))
+    for is_prompt in (True, False):
+        await jobs.add(job(account=bob, is_prompt=is_prompt, **everywhere[1]))
+    first = (await jobs.of(frozenset((room,))))[0]
+    await jobs.change(first.id, ended_at=NOON)
+    await jobs.add(job(account=ana))
+
+
+async def test_the_twenty_first_question_is_refused_and_a_reminder_is_not(jobs: Jobs) -> None:
+    for _ in range(20):
+        await jobs.add(job(is_prompt=True))
+    with pytest.raises(Refused, match="You have 20 scheduled questions"):
+        await jobs.add(job(is_prompt=True))
+    await jobs.add(job())
+
+
+async def test_two_processes_at_once_keep_no_more(jobs: Jobs, database: Database) -> None:
+    async with Database.open(database.path) as other:
+        both = (Jobs(database, 20), Jobs(other, 20))
+        done = await asyncio.gather(*(both[number % 2].add(job()) for number in range(60)), return_exceptions=True)
+    assert sum(isinstance(one, Job) for one in done) == len(await jobs.of(MINE)) == 20
+    assert all(isinstance(one, Job | Refused) for one in done)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
+
+import pytest
 
 from core.agent.offline import Offline
 from core.types import Address, Scope
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, notices, open_gateway
+from tests.fixtures.scripted_model import ScriptedModel, calls, says
 
 ROOM = Scope.room("telegram", "-100")
 
@@ -41,3 +45,47 @@ async def test_a_forwarded_request_is_planned_after_a_yes(home: Path) -> None:
         assert "pay Bob" in pending
         assert "Reminder 1 is set: " in (await harness.say("/memory approve 1")).text
         assert "pay Bob" in (await harness.say("/cron")).text
+
+
+async def test_what_an_account_may_have_counts_everywhere(home: Path) -> None:
+    options = 'rooms = ["telegram:-100"]\n[limits]\njobs = 2\n'
+    async with open_gateway(home, Offline("UTC"), options=options) as harness:
+        assert "is set" in (await harness.say("/remind tomorrow at 9 tea", "7")).text
+        assert "is set" in (await in_room(harness, "/remind tomorrow at 9 tea", "7")).text
+        for say in (harness.say, partial(in_room, harness)):
+            assert "You have 2 reminders, which is the most" in (await say("/remind tomorrow at 10 tea", "7")).text
+        assert "You have 2 reminders" in (await in_room(harness, "remind me tomorrow at 10 to eat", "7")).text
+        assert "is set" in (await in_room(harness, "/remind tomorrow at 9 tea", "8")).text
+
+
+async def test_who_may_schedule_questions_and_how_often(home: Path) -> None:
+    options = 'rooms = ["telegram:-100"]\n'
+    daily, often = "/cron add daily at 8 | what is new?", "/cron add every 10 minutes | what is new?"
+    async with open_gateway(home, Offline("UTC"), options=options) as harness:
+        assert "is set" in (await harness.say(often, "42")).text
+        assert "after 1 hour at the soonest" in (await harness.say(often, "7")).text
+        assert "is set" in (await harness.say(daily, "7")).text
+        assert "is set" in (await in_room(harness, daily, "7")).text, "let in by himself"
+        assert "Only people whom my owner has let in" in (await in_room(harness, daily, "8")).text
+        assert "is set" in (await in_room(harness, "/remind daily at 8 tea", "8")).text
+        assert "runs at its times only" in (await harness.say("/cron run 2", "7")).text
+        assert "Due now" in (await harness.say("/cron run 1", "42")).text
+    async with open_gateway(home, Offline("UTC"), options=f"{options}[limits]\nroom_questions = true\n") as harness:
+        assert "after 1 hour at the soonest" in (await in_room(harness, often, "8")).text
+        assert "is set" in (await in_room(harness, daily, "8")).text
+
+
+@pytest.mark.parametrize("is_prompt", [False, True])
+async def test_a_job_makes_no_job_however_it_is_worded(home: Path, is_prompt: bool) -> None:
+    wish = {"action": "add", "when": "in 5 minutes", "text": "again", "is_prompt": is_prompt}
+    model = ScriptedModel(calls(("reminder", wish), ("memory", {"target": "user", "action": "list"})), says("/remind"))
+    async with open_gateway(home, model) as harness:
+        await harness.say("/cron add daily at 8 | /remind in 5 minutes again")
+        scheduled = Address(platform="cron", chat_id="1")
+        for text in ("/cron add in 5 minutes | again", "/remind in 5 minutes again", "remind me in 5 minutes of tea"):
+            await harness.say(text, address=scheduled, command=None)
+        assert "cannot make reminders" in str(model.requests[1].messages)
+        assert len(await harness.services.jobs.active()) == 1
+    async with open_gateway(home, Offline("UTC")) as harness:
+        await harness.say("remind me in 5 minutes of tea", address=scheduled, command=None)
+        assert len(await harness.services.jobs.active()) == 1
