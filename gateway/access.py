@@ -34,13 +34,14 @@ class Access:
         self._served: set[tuple[str, Account]] = set()
         self._named = self._people.union(settings.owner.accounts)
 
-    async def judge(self, inbound: Inbound) -> tuple[Verdict, Scope]:
-        """What to do with an event, and the scope of its place: a room that has moved keeps the one it had."""
+    async def judge(self, inbound: Inbound) -> tuple[Verdict, Scope, bool]:
+        """What to do with an event, the scope of its place (a room that has moved keeps the one it had), and whether it
+        is the owner's."""
         if inbound.kind == "delete":
             # Discord does not say who wrote what was deleted; whoever it was, here it goes too.
-            return "served", inbound.scope
+            return "served", inbound.scope, False
         if inbound.sender.is_nobody:
-            return "ignored", inbound.scope
+            return "ignored", inbound.scope, False
         account = inbound.account
         is_planned = inbound.address.platform == CRON
         if is_planned:
@@ -49,7 +50,10 @@ class Access:
         verdict = self._verdict(inbound, account, standing)
         if verdict == "served":
             self._served.add((inbound.address.key, account))
-        return "ignored" if is_planned and verdict == "stranger" else verdict, standing.scope
+            if inbound.origin == "via_bot":
+                verdict = "overheard"  # the words of a bot, which nothing is answered to
+        verdict = "ignored" if is_planned and verdict == "stranger" else verdict
+        return verdict, standing.scope, standing.is_owner
 
     async def serves(self, job: Job) -> bool:
         """Whether whoever planned a job is still served where it is said."""
@@ -65,16 +69,13 @@ class Access:
         return "overheard" if is_served and self._is_listening else "ignored"
 
     def _is_served(self, account: Account, standing: Standing, place: Scope) -> bool:
-        """Who is let in is let in with all linked accounts; who was removed is served nowhere, whoever else is."""
+        """Who was removed is served nowhere, whoever else is."""
         if standing.scope.is_room and standing.scopes != {standing.scope}:
             # A room that the owner declared as theirs alone shows more than itself, so nobody else is served there.
             return standing.is_owner
-        if standing.is_owner or standing.is_removed:
-            return standing.is_owner
         rooms = (standing.scope, place)  # settings may name the place by the id it had or the one it has now
         is_listed = any(room.is_room and room.key.removeprefix("room:") in self._rooms for room in rooms)
-        accounts = (account.key, *(scope.key.removeprefix("account:") for scope in standing.accounts))
-        return is_listed or standing.is_admitted or not self._people.isdisjoint(accounts)
+        return standing.is_let_in(account, self._people) or (is_listed and not standing.is_removed)
 
     def is_known(self, inbound: Inbound) -> bool:
         """Whether this is somebody to be served, as far as that can be told while the store is out of order."""

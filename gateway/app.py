@@ -253,6 +253,7 @@ async def build_router(
         epoch_guard=services.epoch_guard,
         commands=commands,
         clock=services.clock,
+        limits=settings.limits,
     )
     return router, commands, memory
 

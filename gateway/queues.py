@@ -2,16 +2,17 @@
 
 Plain messages that waited while a turn ran are taken together, and so is a burst: an album, what is forwarded together,
 the parts of a long text, or what somebody adds before anything was answered. `/stop` reaches into a running turn.
+What is said faster than it may be answered is held, and queued together once it may.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Hashable, Iterator, MutableSequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from itertools import islice, takewhile
+from itertools import chain, islice, takewhile
 
 from core.ports import Reply
 from core.store.mailbox import InboxEntry, OutboxItem
@@ -31,7 +32,8 @@ class PendingEvent:
     with their neighbours; an overheard one is stored without an answer; one that `is_beside` waits in no queue.
     `command`: see `Commands.given`. `is_stopped`: its turn is not begun anew. `joined_at`: on the loop's clock.
     `is_dropped`: whoever wrote it is not served any more. `changes`: edits and deletions that came before it was
-    stored."""
+    stored. `is_metered`: not the owner's. `rest_s`: how long it waits before it joins. `along`: what was held and is
+    taken with it, which has no other `place` then. `is_ready`: it stands in its queue, or was taken."""
 
     entry: InboxEntry
     reply: Reply
@@ -45,8 +47,16 @@ class PendingEvent:
     is_stopped: bool = False
     is_answered: bool = False
     is_dropped: bool = False
+    is_metered: bool = False
+    rest_s: float = 0.0
     joined_at: float = 0.0
+    is_ready: asyncio.Event = field(default_factory=asyncio.Event)
     changes: list[Inbound] = field(default_factory=list)
+    along: list[PendingEvent] = field(default_factory=list)
+    place: Address = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.place = self.inbound.address
 
     @property
     def inbound(self) -> Inbound:
@@ -78,14 +88,57 @@ class _Queue:
 
 
 class ConversationQueues:
-    """All queues. `join` at admission keeps the order of arrival; `enter` waits for the turn."""
+    """All queues. `join` at admission keeps the order of arrival; `enter` waits for the turn. `rest_s`: in how many
+    seconds a turn for an event may begin; 0 where it may now, and is counted. What is at an address that `is_apart` is
+    answered nowhere else."""
 
-    def __init__(self) -> None:
+    def __init__(
+        self,
+        rest_s: Callable[[Inbound], float] = lambda _: 0.0,
+        is_apart: Callable[[Address], bool] = lambda _: False,
+    ) -> None:
         self._queues: dict[str, _Queue] = {}
+        self._held: dict[Hashable, list[PendingEvent]] = {}
+        self._rest_s = rest_s
+        self._is_apart = is_apart
+        self._timer: asyncio.TimerHandle | None = None
 
     def join(self, event: PendingEvent) -> None:
-        queue = self._queues.setdefault(event.inbound.address.key, _Queue())
+        queue = self._queues.get(event.place.key)
+        is_along = queue is not None and queue.waiting and queue.waiting[-1].goes_with(event)
+        if is_along or not event.is_metered or not event.is_plain or event.is_overheard:
+            self._queue(event)
+        else:
+            apart = event.place if self._is_apart(event.place) else event.place.chat_id
+            self._held.setdefault((event.scope, event.inbound.account, apart), []).append(event)
+            self._release()
+
+    def _release(self) -> None:
+        """Queues what may be answered by now: all that somebody said in a chat together, where they said the last."""
+        rests = []
+        for group, held in list(self._held.items()):
+            if rest_s := self._rest_s(held[-1].inbound):
+                rests.append(rest_s)
+            else:
+                self._lead(self._held.pop(group))
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = asyncio.get_running_loop().call_later(min(rests), self._release) if rests else None
+
+    def _lead(self, events: list[PendingEvent]) -> None:
+        newest = events[-1]
+        for event in events:
+            # It may have become incognito meanwhile.
+            if event is newest or self._is_apart(event.place) or self._is_apart(newest.place):
+                self._queue(event)
+            else:
+                event.place, event.outbox_item = newest.place, newest.outbox_item
+                newest.along.append(event)
+
+    def _queue(self, event: PendingEvent) -> None:
+        queue = self._queues.setdefault(event.place.key, _Queue())
         event.joined_at = asyncio.get_running_loop().time()
+        event.is_ready.set()
         queue.waiting.append(event)
         if queue.running is not None and queue.running.when() is None and queue.waiting[0] is event:
             last = queue.taken[-1]
@@ -98,11 +151,12 @@ class ConversationQueues:
     async def enter(self, event: PendingEvent) -> AsyncIterator[list[PendingEvent]]:
         """Waits for the event's turn; yields it and what is taken together with it, nothing if it was itself taken
         along."""
+        await event.is_ready.wait()
         if event.is_taken:
             # Its queue may have run empty and be gone by now.
             yield []
             return
-        key = event.inbound.address.key
+        key = event.place.key
         queue = self._queues[key]
         try:
             async with queue.lock:
@@ -152,16 +206,28 @@ class ConversationQueues:
 
     def find(self, inbound: Inbound) -> PendingEvent | None:
         """The message that an edit or a deletion is about, if it waits or is being answered."""
-        queue = self._queues.get(inbound.address.key, _Queue())
-        for event in (*queue.waiting, *queue.taken):
-            if event.inbound.message_id == inbound.message_id and event.inbound.kind == "message":
+        wanted = (inbound.address, inbound.message_id, "message")
+        for event in chain(*self._lists(), *(queue.taken for queue in self._queues.values())):
+            if (event.inbound.address, event.inbound.message_id, event.inbound.kind) == wanted:
                 return event
         return None
 
     def withdraw(self, event: PendingEvent) -> None:
-        """Takes an event that waits out of its queue."""
+        """Takes out an event that waits."""
         event.is_taken = True
-        self._queues[event.inbound.address.key].waiting.remove(event)
+        event.is_ready.set()
+        for events in [events for events in self._lists() if event in events]:
+            events.remove(event)
+        self._held = {group: held for group, held in self._held.items() if held}
+        if event.along:
+            self._lead(event.along)
+
+    def _lists(self) -> Iterator[MutableSequence[PendingEvent]]:
+        """All that wait."""
+        yield from self._held.values()
+        for queue in self._queues.values():
+            yield queue.waiting
+            yield from (event.along for event in queue.waiting)
 
 
 def _together(queue: _Queue, event: PendingEvent) -> list[PendingEvent]:
@@ -185,8 +251,11 @@ async def _settle(queue: _Queue, event: PendingEvent) -> None:
 def _take(queue: _Queue, event: PendingEvent) -> list[PendingEvent]:
     if event.is_taken:
         return []
-    taken = _together(queue, event)
-    for one in taken:
+    taken = []
+    for one in _together(queue, event):
         queue.waiting.remove(one)
+        taken += [*one.along, one]
+    for one in taken:
         one.is_taken = True
+        one.is_ready.set()
     return taken

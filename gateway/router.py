@@ -16,6 +16,7 @@ from typing import TypeVar
 
 import structlog
 
+from config.settings import Limits
 from core.agent.sessions import Turn
 from core.agent.turn import Agent, RunningTurn
 from core.errors import DeliveryError, Refused, StaleReadError, StoreError
@@ -31,6 +32,7 @@ from gateway.access import CRON, Access
 from gateway.commands.registry import CommandContext, Commands, may_answer
 from gateway.delivery import Delivery
 from gateway.queues import ConversationQueues, PendingEvent
+from gateway.rates import Rates
 from gateway.supervisor import contained
 
 NAME_CHARS = 100
@@ -49,6 +51,7 @@ class Router:
         epoch_guard: EpochGuard,
         commands: Commands,
         clock: Clock,
+        limits: Limits,
     ) -> None:
         self._access = access
         self._inbox = delivery.inbox
@@ -56,7 +59,8 @@ class Router:
         self._agent = agent
         self._epoch_guard = epoch_guard
         self._commands = commands
-        self._queues = ConversationQueues()
+        self._rates = Rates(limits)
+        self._queues = ConversationQueues(self._rates.turn, self._is_apart)
         self._clock = clock
         self._adapters: Mapping[str, Adapter] = {}
         self._tasks: asyncio.TaskGroup
@@ -87,7 +91,7 @@ class Router:
 
     async def _admitted(self, inbound: Inbound, reply: Reply) -> int | None:
         removals = self._removals
-        verdict, scope = await self._access.judge(inbound)
+        verdict, scope, is_owner = await self._access.judge(inbound)
         if inbound.kind == "delete" or (verdict == "stranger" and inbound.kind == "edit"):
             await self._access.directory.amend(inbound)
         if verdict == "stranger":
@@ -105,6 +109,9 @@ class Router:
         if may_answer(inbound) and await self._inbox.is_known(inbound):
             return None  # redelivered: it answers nothing that was asked since
         command = await self._commands.given(inbound, scope)
+        pace = self._rates.pace(inbound, is_command=command is not None, is_owner=is_owner)
+        if pace is None:
+            return None
         now = self._clock.now()
         entry_id = await self._inbox.accept(self._commands.discreet(inbound), now)
         if entry_id is None:
@@ -116,7 +123,9 @@ class Router:
             scope=scope,
             outbox_item=self._delivery.draft(inbound),
             command=command,
-            is_overheard=verdict == "overheard",
+            is_overheard=verdict == "overheard" or not pace.is_heard,
+            is_metered=not is_owner,
+            rest_s=pace.rest_s,
         )
         self._join(event)
         if removals != self._removals:
@@ -192,13 +201,13 @@ class Router:
         """Closes the entries of those whose sender is not served any more; what runs for them is begun anew with what
         is left, and nothing where that is nothing."""
         for event in events:
-            verdict, _ = await self._access.judge(event.inbound)
+            verdict, *_ = await self._access.judge(event.inbound)
             if verdict in ("served", "overheard") or event.is_dropped:
                 continue
             event.is_dropped = True
             await self._inbox.close([event.entry.id])
             if event.is_taken:
-                self._queues.stop(event.inbound.address)
+                self._queues.stop(event.place)
             elif not event.is_beside:
                 self._queues.withdraw(event)
                 await event.reply.abandon()
@@ -249,7 +258,7 @@ class Router:
     async def _resumed(self, entry: InboxEntry, adapter: Adapter, limit_age: timedelta) -> PendingEvent | None:
         """None when the entry is not to be answered any more."""
         inbound = entry.inbound
-        verdict, scope = await self._access.judge(inbound)
+        verdict, scope, is_owner = await self._access.judge(inbound)
         if verdict not in ("served", "overheard"):
             # Whoever wrote this is not let in any more.
             await self._inbox.close([entry.id])
@@ -262,6 +271,7 @@ class Router:
             outbox_item=outbox_item,
             command=await self._commands.given(inbound, scope),
             is_overheard=verdict == "overheard",
+            is_metered=not is_owner,
         )
         age = self._clock.now() - entry.received_at
         if inbound.kind == "message" and not event.is_overheard and age > limit_age:
@@ -291,17 +301,24 @@ class Router:
         if not is_known and event is not None and event.is_taken:
             event.changes.append(inbound)
 
+    def _is_apart(self, address: Address) -> bool:
+        return address.platform == CRON or self._inbox.is_incognito(address)
+
     def _join(self, event: PendingEvent) -> None:
         # What only reads, and a button that has expired, is served at once, beside the running turn.
         is_press = event.inbound.kind == "action"
         event.is_beside = is_press if event.command is None else self._commands.is_reading(event.command)
         self._events[event.entry.id] = event
-        if not event.is_beside:
+        if not event.is_beside and not event.rest_s:
             self._queues.join(event)
 
     async def _serve(self, event: PendingEvent) -> None:
         answered = None
         try:
+            if event.rest_s:
+                await asyncio.sleep(event.rest_s)
+                if not event.is_beside and not event.is_taken:
+                    self._queues.join(event)
             if event.is_beside:
                 await self._answer([event])
             else:
@@ -354,8 +371,12 @@ class Router:
             await event.reply.abandon()
         if not await self._begin(batch):
             return None
+        is_last = self._rates.count(batch[-1].inbound)
         answered = await self._repeat(batch, partial(self._model_answer, batch))
-        await self._deliver(batch, None if answered is None else answered.answer)
+        answer = None if answered is None else answered.answer
+        if answer is not None and is_last and batch[-1].is_metered:
+            answer = replace(answer, text=f"{answer.text}\n\n{texts.ROUNDS}")
+        await self._deliver(batch, answer)
         return answered
 
     async def _command(self, event: PendingEvent, command: Command) -> None:
@@ -448,7 +469,7 @@ class Router:
     async def _repeat(self, batch: Sequence[PendingEvent], work: Callable[[Turn], Awaitable[T]]) -> T | None:
         """What `work` gives for what is left of the batch, once nothing was forgotten while it ran; None when all of it
         was forgotten."""
-        first, address = batch[0], batch[0].inbound.address
+        first, address = batch[0], batch[-1].inbound.address
         adapter = self._adapters.get(address.platform)
         while True:
             entry_ids = [event.entry.id for event in batch]

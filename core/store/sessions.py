@@ -112,12 +112,19 @@ _KNOWN = f"""
 SELECT {MESSAGE_COLUMNS}, messages.sent FROM sessions JOIN messages ON messages.address_id = sessions.address_id
 WHERE sessions.id = :session_id AND messages.external_id = :external_id
 """
-_THERE = f"""
+_THERE = """
 FROM messages JOIN sessions ON sessions.id = messages.session_id
-WHERE messages.address_id = ({rows.ADDRESS}) AND messages.external_id = :external_id
+WHERE messages.address_id IN (SELECT id FROM addresses WHERE platform = :platform AND chat_id = :chat_id)
+    AND messages.external_id = :external_id
 """
-_BY_EXTERNAL_ID = f"SELECT messages.id, messages.session_id, messages.kind, messages.text, messages.blocks {_THERE}"
-_VISIBLE_BY_EXTERNAL_ID = f"SELECT {MESSAGE_COLUMNS} {_THERE} AND messages.kind = 'chat' AND {visible()}"
+_NEAREST = f"ORDER BY messages.address_id <> ({rows.ADDRESS})"
+"""A message may have been answered, and so stored, in another topic of its chat."""
+_BY_EXTERNAL_ID = f"""
+SELECT messages.id, messages.session_id, messages.kind, messages.text, messages.blocks {_THERE} {_NEAREST}
+"""
+_VISIBLE_BY_EXTERNAL_ID = f"""
+SELECT {MESSAGE_COLUMNS} {_THERE} AND messages.kind = 'chat' AND {visible()} {_NEAREST}
+"""
 SET_SENT = "UPDATE messages SET sent = :sent WHERE id = :id AND NOT (kind = 'command' AND text = '')"
 """Not of one that was erased meanwhile."""
 _REWORD = "UPDATE messages SET text = :text, blocks = NULL, sent = NULL WHERE id = :id"

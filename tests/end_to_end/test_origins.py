@@ -37,7 +37,6 @@ async def stored(harness: GatewayHarness) -> list[tuple[str, str]]:
     [
         ("I live in Porto", {}, ""),
         ("I live in Porto", {"origin": "forwarded"}, ", forwarded"),
-        ("I live in Porto", {"origin": "via_bot"}, ", sent through a bot"),
         ("What is this?\n\nI live in Rome", {}, ", partly pasted"),
     ],
 )

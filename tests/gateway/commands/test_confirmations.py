@@ -101,9 +101,9 @@ async def test_what_is_forwarded_or_comes_through_a_bot_confirms_and_runs_nothin
     async with open_gateway(home, model) as harness:
         bomb = armed(harness)
         await harness.say("/bomb 7")
-        assert (await harness.say(text, origin=origin)).text == "ok", "it is a message like others"
+        said = await harness.say(text, origin=origin)
         assert bomb.blown == []
-        assert len(model.requests) == 1
+        assert len(model.requests) == (said.answer is not None) == (origin == "forwarded")
 
 
 async def test_another_button_is_something_else(home: Path) -> None:

@@ -1,0 +1,321 @@
+"""How fast people are answered: what is over it is kept and answered together, the owner waits for nobody, and talks of
+two assistants end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.types import Account, Address, Scope
+from gateway import rates
+from gateway.rates import QUIET_S, TURNS_IN_A_ROW, TokenBuckets
+from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
+from tests.fixtures.scripted_model import ScriptedModel
+
+LISTED = 'rooms = ["telegram:-100"]\n'
+BURST = 12  # limits.turns_per_minute
+EACH_S = 60.0 / BURST
+
+
+class Moments:
+    """A monotonic clock that stands still."""
+
+    def __init__(self) -> None:
+        self.now_s = 1000.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+@pytest.fixture
+def moments(monkeypatch: pytest.MonkeyPatch) -> Moments:
+    made = Moments()
+    monkeypatch.setattr(rates, "monotonic", made)
+    return made
+
+
+def in_topic(number: int, chat: str = "7") -> dict[str, Any]:
+    address = Address(platform="telegram", chat_id=chat, thread_id=str(number))
+    if chat.startswith("-"):
+        return {"address": address, "scope": Scope.room("telegram", chat), "is_direct": False}
+    return {"address": address}
+
+
+async def begun(
+    harness: GatewayHarness, text: str, who: str = "7", **changes: Any
+) -> tuple[KeptReply, Awaitable[None] | None]:
+    """What is said, admitted and being served."""
+    reply = KeptReply()
+    number = await harness.router.admit(harness.inbound(text, who, **changes), reply)
+    return reply, None if number is None else asyncio.ensure_future(harness.router.serve(number))
+
+
+def answered(replies: Sequence[KeptReply]) -> list[int]:
+    return [number for number, reply in enumerate(replies) if reply.answer is not None]
+
+
+async def asked(harness: GatewayHarness) -> list[str]:
+    found = await harness.services.database.fetch_all("SELECT text FROM messages WHERE role = 'user' ORDER BY id")
+    return [row["text"] for row in found]
+
+
+def test_a_bucket_is_full_after_a_minute_and_forgets_who_rests(moments: Moments) -> None:
+    buckets, ana = TokenBuckets(3), Account(platform="telegram", user_id="7")
+    for _ in range(3):
+        assert buckets.rest_s(ana) == 0
+        buckets.take(ana)
+    assert buckets.rest_s(ana) == 20
+    moments.now_s += 20
+    assert buckets.rest_s(ana) == 0
+    buckets.take(ana)
+    assert buckets.rest_s(ana) == 20
+    moments.now_s += 60
+    for number in range(rates._KEPT):
+        buckets.take(Account(platform="telegram", user_id=str(number)))
+    assert len(buckets._full_at) <= rates._KEPT
+    assert buckets.rest_s(ana) == 0
+
+
+async def test_sixty_messages_over_sixty_topics_are_thirteen_calls(home: Path, moments: Moments) -> None:
+    model = ScriptedModel()
+    async with open_gateway(home, model) as harness:
+        told = [await begun(harness, f"message {number}.", **in_topic(number)) for number in range(60)]
+        replies, serving = [reply for reply, _ in told], [task for _, task in told if task is not None]
+        await asyncio.gather(*serving[:BURST])
+        assert len(model.requests) == BURST
+        assert len(await harness.services.inbox.waiting()) == 60 - BURST, "what is over it is kept"
+        moments.now_s += EACH_S
+        last = await harness.say("message 60.", "7", **in_topic(60))
+        await asyncio.gather(*serving)
+        assert len(model.requests) == BURST + 1
+        assert all(model.sent().count(f"message {number}.") == 1 for number in range(BURST, 61))
+        assert last.text == "ok", "where the last of it was said"
+        assert answered(replies) == list(range(BURST))
+        assert all(reply.is_abandoned for reply in replies[BURST:])
+        assert await harness.services.inbox.waiting() == []
+        assert sorted(await asked(harness)) == sorted(f"message {number}." for number in range(61))
+        (lane,) = await harness.services.database.fetch_all("SELECT lane FROM outbox ORDER BY id DESC LIMIT 1")
+        assert lane["lane"] == "telegram:7/60"
+        again = await harness.router.admit(harness.inbound("message 30.", "7", **in_topic(30), message_id="31"), last)
+        assert again is None, "redelivered, it is known where it was said"
+
+
+async def test_what_was_kept_is_answered_after_a_restart(home: Path, moments: Moments) -> None:
+    model = ScriptedModel()
+    async with open_gateway(home, model) as harness:
+        for number in range(40):
+            await harness.router.admit(harness.inbound(f"message {number}.", "7", **in_topic(number)), KeptReply())
+    async with open_gateway(home, model) as harness, asyncio.timeout(20):
+        adapter = harness.platforms["telegram"]
+        resumed = await harness.router.resume(adapter, timedelta(days=1))
+        assert len(resumed) == 40
+        serving = [harness.router.serve(number) for number in resumed]
+        await asyncio.gather(*serving[:BURST])
+        moments.now_s += EACH_S
+        await harness.say("and now?", "7", **in_topic(39))
+        await asyncio.gather(*serving)
+        assert len(model.requests) == BURST + 1
+        assert await harness.services.inbox.waiting() == []
+
+
+async def test_the_owner_is_never_slowed(home: Path, moments: Moments) -> None:
+    model = ScriptedModel()
+    async with open_gateway(home, model, LISTED) as harness, asyncio.timeout(20):
+        for number in range(2 * BURST):
+            assert (await harness.say("mine", "42", **in_topic(number, "42"))).text == "ok"
+        told = [await begun(harness, "theirs", "8", **in_topic(number, "-100")) for number in range(2 * BURST)]
+        tasks = [task for _, task in told if task is not None]
+        await asyncio.gather(*tasks[:BURST])
+        here = in_topic(2 * BURST - 1, "-100")
+        assert (await harness.say("mine, in the topic where theirs wait", "42", **here)).text == "ok"
+        assert len(model.requests) == 3 * BURST + 1
+        moments.now_s += EACH_S
+        harness.router._queues._release()
+        await asyncio.gather(*tasks)
+        assert len(model.requests) == 3 * BURST + 2
+
+
+async def test_a_room_has_a_bucket_of_its_own_and_nobody_speaks_for_another(home: Path, moments: Moments) -> None:
+    model = ScriptedModel()
+    options = f"{LISTED}[limits]\nroom_turns_per_minute = 2\n"
+    async with open_gateway(home, model, options) as harness, asyncio.timeout(20):
+        told = [
+            await begun(harness, f"from {who} in {number}.", str(who), **in_topic(number, "-100"))
+            for number, who in enumerate((8, 9, 8, 9, 8))
+        ]
+        serving = [task for _, task in told if task is not None]
+        await asyncio.gather(*serving[:2])
+        assert len(model.requests) == 2
+        assert (await harness.say("elsewhere", "7")).text == "ok"
+        moments.now_s += 60
+        await harness.say("from 8 in 5.", "8", **in_topic(5, "-100"))
+        await asyncio.gather(*serving)
+        later = [model.sent(number) for number in (3, 4)]
+        assert sorted([n for n in range(2, 6) if f" in {n}." in sent] for sent in later) == [[2, 4, 5], [3]]
+        assert answered([reply for reply, _ in told]) == [0, 1, 3]
+
+
+async def test_what_waits_for_a_turn_at_its_address_needs_no_token(home: Path, moments: Moments) -> None:
+    model = ScriptedModel()
+    model.gate = asyncio.Event()
+    async with open_gateway(home, model) as harness, asyncio.timeout(20):
+        tasks = [await begun(harness, f"line {number}.") for number in range(1)]
+        await model.began.wait()
+        tasks += [await begun(harness, f"line {number}.") for number in range(1, 30)]
+        model.gate.set()
+        await asyncio.gather(*(task for _, task in tasks if task is not None))
+        assert len(model.requests) == 2
+        assert model.sent().count("line ") == 29
+
+
+async def test_what_is_incognito_is_never_answered_elsewhere(home: Path, moments: Moments) -> None:
+    model = ScriptedModel()
+    async with open_gateway(home, model, "[limits]\nturns_per_minute = 1\n") as harness, asyncio.timeout(20):
+        await harness.say("/incognito on", "7", **in_topic(1))
+        await harness.say("the first one", "7", **in_topic(3))
+        kept, one = await begun(harness, "plain words", "7", **in_topic(2))
+        secret, two = await begun(harness, "secret words", "7", **in_topic(1))
+        both, three = await begun(harness, "more plain words", "7", **in_topic(3))
+        assert one is not None
+        assert two is not None
+        assert three is not None
+        moments.now_s += 60
+        harness.router._queues._release()
+        await asyncio.gather(one, three)
+        assert (kept.answer, both.text, secret.answer) == (None, "ok", None)
+        assert "secret" not in model.sent()
+        moments.now_s += 60
+        harness.router._queues._release()
+        await two
+        assert "incognito" in secret.text
+        assert "secret words" not in await asked(harness)
+
+
+async def test_what_is_held_can_be_edited_and_taken_back_also_once_it_was_answered_elsewhere(
+    home: Path, moments: Moments
+) -> None:
+    model = ScriptedModel()
+    async with open_gateway(home, model, "[limits]\nturns_per_minute = 1\n") as harness, asyncio.timeout(20):
+        await harness.say("the first one", "7", **in_topic(1))
+        told = [
+            await begun(harness, text, "7", **in_topic(number), message_id=str(100 + number))
+            for number, text in ((2, "withdrawn"), (3, "reworded"), (4, "the newest"))
+        ]
+        await harness.say("", "7", **in_topic(2), message_id="102", kind="delete")
+        await harness.say("better words", "7", **in_topic(3), message_id="103", kind="edit")
+        moments.now_s += 60
+        harness.router._queues._release()
+        await asyncio.gather(*(task for _, task in told if task is not None))
+        assert answered([reply for reply, _ in told]) == [2]
+        assert await asked(harness) == ["the first one", "better words", "the newest"]
+        await harness.say("best words", "7", **in_topic(3), message_id="103", kind="edit")
+        assert await asked(harness) == ["the first one", "best words", "the newest"]
+        await harness.say("", "7", **in_topic(3), message_id="103", kind="delete")
+        assert await asked(harness) == ["the first one", "", "the newest"]
+
+
+async def test_nothing_that_is_held_for_somebody_who_was_removed_is_answered(home: Path, moments: Moments) -> None:
+    model = ScriptedModel()
+    async with open_gateway(home, model, "[limits]\nturns_per_minute = 1\n") as harness, asyncio.timeout(20):
+        await harness.say("the first one", "7")
+        reply, task = await begun(harness, "the second one")
+        assert task is not None
+        ana = Account(platform="telegram", user_id="7")
+        await harness.services.removals.remove([ana], harness.services.clock.now())
+        await harness.router.on_change()
+        await task
+        assert reply.is_abandoned
+        assert len(model.requests) == 1
+
+
+async def test_a_flood_of_commands_is_bounded(home: Path, moments: Moments, monkeypatch: pytest.MonkeyPatch) -> None:
+    rests: list[float] = []
+
+    async def rest(seconds: float) -> None:
+        rests.append(seconds)
+
+    async with open_gateway(home, options="[limits]\ncommands_per_minute = 5\n") as harness, asyncio.timeout(20):
+        monkeypatch.setattr("gateway.router.asyncio.sleep", rest)
+        replies = [await harness.say("/whoami", "7") for _ in range(30)]
+        assert answered(replies) == list(range(10)), "five at once, and those of the next minute"
+        assert rests == [12.0, 24.0, 36.0, 48.0, 60.0]
+        assert len([await harness.say("/whoami") for _ in range(30)]) == 30
+        assert await harness.services.inbox.waiting() == []
+
+
+IN_ROOM: dict[str, Any] = {
+    "address": Address(platform="telegram", chat_id="-100"),
+    "scope": Scope.room("telegram", "-100"),
+    "is_direct": False,
+}
+QUICK = f"{LISTED}[limits]\nturns_per_minute = 1000\nroom_turns_per_minute = 1000\n"
+
+
+async def test_two_assistants_in_one_room_stop(home: Path, tmp_path: Path, moments: Moments) -> None:
+    """Each speaks through an account that no platform marks as a bot's."""
+    (tmp_path / "other").mkdir()
+    model = ScriptedModel()
+    async with open_gateway(home, model, QUICK) as one, open_gateway(tmp_path / "other", options=QUICK) as other:
+        said, answers = "hello, what do you think?", list[str]()
+        while len(answers) < 100:
+            house, account = ((one, "801"), (other, "802"))[len(answers) % 2]
+            moments.now_s += 20
+            reply = await house.say(said, account, **IN_ROOM)
+            if reply.answer is None:
+                break
+            said = reply.text
+            answers.append(said)
+        assert len(answers) == 2 * TURNS_IN_A_ROW
+        assert [number for number, text in enumerate(answers) if "I only listen" in text] == [22, 23]
+        assert (await one.say("and you?", "801", **IN_ROOM)).answer is None
+        assert (await one.say("/whoami", "801", **IN_ROOM)).answer is not None, "commands cost nothing"
+        assert (await one.say("what are they at?", "9", **IN_ROOM)).text == "ok"
+        assert "and you?" in str(model.requests[-1].messages), "it was kept"
+        assert (await one.say("so?", "801", **IN_ROOM)).text == "ok", "somebody else has spoken"
+
+
+async def test_whoever_paused_for_a_while_and_the_owner_are_answered_on(home: Path, moments: Moments) -> None:
+    async with open_gateway(home, options=QUICK) as harness:
+        for number in range(2 * TURNS_IN_A_ROW):
+            assert (await harness.say(f"line {number}", "42", **IN_ROOM)).text == "ok"
+            assert (await harness.say(f"line {number}", "7")).text == "ok", "in a direct chat they are alone"
+        for number in range(TURNS_IN_A_ROW + 1):
+            reply = await harness.say(f"line {number}", "7", **IN_ROOM)
+        assert reply.answer is None
+        moments.now_s += QUIET_S + 1
+        assert (await harness.say("still there?", "7", **IN_ROOM)).text == "ok"
+
+
+@pytest.mark.parametrize("who", ["42", "7"])
+async def test_what_comes_through_a_bot_begins_no_turn_and_is_foreign_text(home: Path, who: str) -> None:
+    model = ScriptedModel()
+    async with open_gateway(home, model) as harness:
+        assert (await harness.say("The sky is green.", who, origin="via_bot")).answer is None
+        assert model.requests == []
+        assert (await harness.say("is it true?", who)).text == "ok"
+        (foreign, said, *_), *rest = [
+            [block["text"] for block in message["content"]] for message in model.requests[0].messages
+        ]
+        assert ", sent through a bot]" in foreign
+        assert said == "The sky is green."
+        assert rest == []
+        assert (await harness.services.inbox.waiting()) == []
+
+
+async def test_questions_that_are_due_together_are_turns_of_their_own(home: Path, moments: Moments) -> None:
+    model = ScriptedModel()
+    async with open_gateway(home, model, "[limits]\nturns_per_minute = 1\n") as harness, asyncio.timeout(20):
+        due: list[dict[str, Any]] = [{"address": Address(platform="cron", chat_id=number)} for number in "12"]
+        told = [await begun(harness, "what is new?", **place) for place in due]
+        tasks = [task for _, task in told if task is not None]
+        await tasks[0]
+        moments.now_s += 60
+        harness.router._queues._release()
+        await tasks[1]
+        assert answered([reply for reply, _ in told]) == [0, 1]
+        assert len(model.requests) == 2
