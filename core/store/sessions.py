@@ -90,9 +90,10 @@ PRIVATE = f"""
 SELECT addresses.platform, addresses.chat_id, addresses.thread_id, scopes.key AS scope_key
 FROM sessions JOIN addresses ON addresses.id = sessions.address_id JOIN scopes ON scopes.id = sessions.scope_id
 WHERE {visible()} AND sessions.external_id IS NULL AND scopes.key LIKE 'account:' || addresses.platform || ':%'
+    AND scopes.key NOT IN (SELECT 'account:' || platform || ':' || user_id FROM accounts WHERE removed_at NOT NULL)
 GROUP BY addresses.id, scopes.id ORDER BY MAX(sessions.last_at) DESC, MAX(sessions.id) DESC
 """
-"""What was imported may have been said to somebody else; the rest is rooms and what was planned."""
+"""What was imported may have been said to somebody else; the rest is rooms, what was planned, and who was removed."""
 TRANSCRIPT = f"""
 SELECT {MESSAGE_COLUMNS} FROM sessions JOIN messages ON messages.session_id = sessions.id
 WHERE sessions.id = :id AND {visible()} AND {SAID}

@@ -10,16 +10,24 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Awaitable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from core.types import Address, CommandSpec, Tool
-from tests.fixtures.gateway_harness import open_gateway
-from tests.fixtures.populated_home import HOMES, MISSING, Place, PopulatedHome, direct, room
+from core.dates.schedule import Schedule
+from core.store.jobs import Job
+from core.store.notes import Operation, PendingNote
+from core.store.removal import NOT_SERVED
+from core.types import LOCAL, Address, CommandSpec, Tool
+from gateway.owner_notices import OwnerNotices
+from tests.fixtures.command_line import good
+from tests.fixtures.exports import telegram_account, telegram_chat, telegram_message, write
+from tests.fixtures.gateway_harness import KeptReply, notices, open_gateway
+from tests.fixtures.populated_home import HOMES, MEMBER, MISSING, Place, PopulatedHome, direct, room
 from tests.fixtures.scripted_model import calls, says
 from tests.fixtures.visible_rows import SURFACES, Step, VisibleRows
 
@@ -253,3 +261,67 @@ async def test_in_a_room_buttons_and_questions_are_those_of_who_asked(
         assert "raccoon" in (await made.hear(named["raccoon"]["button"], mine, kind="action")).text.casefold()
         # That press was something else than a yes: what waited for one waits no more.
         assert (await made.hear("yes", mine, says("Done."))).text == "Done."
+
+
+HEARS: Mapping[str, set[str]] = {
+    **{animal: {"telegram:42"} for animal in HOMES},
+    **{animal: {"telegram:7", "discord:dm71"} for animal in ("marmot", "lemur")},
+    "otter": {"telegram:8"},
+}
+"""Where a notice about what is kept with an animal may be read; of a room the owner is told."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["as it is", "imported", "parted", "removed"])
+async def test_a_notice_is_read_by_its_person_in_private_and_by_nobody_else(
+    home: Path, tmp_path: Path, zoo: tuple[Path, dict[str, dict[str, str]]], kind: str
+) -> None:
+    template, named = zoo
+    hears = dict(HEARS)
+    async with PopulatedHome.open(home, named, template) as made:
+        services, owner_notices = made.harness.services, OwnerNotices(made.harness.services)
+        now = services.clock.now()
+        if kind == "imported":
+            # Chats with others, newer than all that was said here.
+            chats = [telegram_chat([telegram_message(400_000, "see you")], number) for number in (666, 7, 8)]
+            file = write(tmp_path / "result.json", telegram_account(chats))
+            for key in {LOCAL.key, *(place["scope"].key for place in HOMES.values() if place["is_direct"])}:
+                good(home, "import", str(file), "--scope", key)
+        elif kind == "parted":
+            await made.hear("/unlink", direct("member"))
+            hears |= {"marmot": {"telegram:7"}, "lemur": {"discord:dm71"}}
+        elif kind == "removed":
+            await services.removals.remove([MEMBER], now)
+            hears |= {"marmot": set(), "lemur": {"discord:dm71"}}
+        await notices(made.harness)
+
+        async def told(animal: str, *work: Awaitable[None]) -> None:
+            for one in work:
+                await one
+                places = [place for place, _ in await notices(made.harness)]
+                assert len(places) == bool(hears[animal]), f"once, of the {animal}: {places}"
+                assert {*places} <= hears[animal], f"of the {animal}"
+
+        for minutes, (animal, place) in enumerate(HOMES.items()):
+            scope, operations = place["scope"], (Operation(action="add", content=animal),)
+            at = now + timedelta(minutes=minutes)
+            note = PendingNote(scope=scope, target="memory", operations=operations, reason="it is odd", at=at)
+            schedule, target = Schedule(zone="UTC", at=now), place["address"]
+            job = Job(schedule=schedule, text=animal, target=target, scope=scope, created_at=now, next_at=now)
+            await told(
+                animal,
+                owner_notices.warn_of_note(scope, "memory", "a secret", animal),
+                owner_notices.tell_of_pending(note),
+                owner_notices.tell_of_pause(replace(job, id=int(named[animal]["job"]) + 1_000), "It is odd."),
+            )
+            gone = replace(job, id=int(named[animal]["job"]))
+            await told("ostrich", owner_notices.tell_of_pause(gone, NOT_SERVED))
+        await told(
+            "ostrich",
+            owner_notices.tell_of_dead_letter("telegram"),
+            owner_notices.tell_of_memory("down", "diary", "it is odd"),
+            owner_notices.warn_of_file("SOUL.md", "a secret", kind),
+            owner_notices.tell_of_outage("discord", "given up: it is odd"),
+        )
+        asked = replace(made.harness.inbound("let me in", "667"), message_id="667")
+        await told("ostrich", made.harness.router.admit(asked, KeptReply()))  # type: ignore[arg-type]
