@@ -167,7 +167,7 @@ class Inbox:
             connection.execute(CLAIM_QUESTIONS, asked)
             return inserted.lastrowid
 
-        return await self._database.write(work, inbound.epoch)
+        return await self._database.write(work, inbound.epoch, is_short=True)
 
     async def is_known(self, inbound: Inbound) -> bool:
         """Whether the event was accepted before."""
@@ -372,7 +372,7 @@ class Outbox:
             connection.execute(DONE, values)
             connection.execute(SET_POSTED_ID, values)
 
-        await self._database.write(work)
+        await self._database.write(work, is_short=True)
 
     async def fail(self, key: str, error: str, next_at: datetime | None = None) -> None:
         """Counts a failed attempt. next_at None: it failed for good, and is kept for the owner to see."""
@@ -410,7 +410,7 @@ class Outbox:
         await self._database.write(work)
 
     async def _change(self, statement: str, key: str, **values: object) -> None:
-        await self._database.execute(statement, {"key": key, **values})
+        await self._database.write(lambda one: one.execute(statement, {"key": key, **values}), is_short=True)
 
 
 def fill_outbox_item(connection: Connection, outbox_item: OutboxItem, now: datetime, message_id: int | None) -> None:
