@@ -84,9 +84,8 @@ class Adapter(Protocol):
     hint: str
     """What the system prompt says about this platform: formatting, length, buttons."""
 
-    @property
-    def contact(self) -> str:
-        """What somebody looks for who wants to write here, once it is open; empty where nobody has to look."""
+    contact: str
+    """What somebody looks for who wants to write here; empty where nobody has to look."""
 
     @property
     def problem(self) -> str:

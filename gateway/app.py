@@ -108,6 +108,8 @@ class _Process:
         self._changed = changed
         self._stop = asyncio.Event()
         self._is_interrupted = False
+        self._limit_age = timedelta(seconds=services.settings.turn.answer_after_restart_s)
+        self._resumed: set[str] = set()
 
     async def live(self) -> Sequence[str]:
         """Returns which platforms have refused us; none after a stop signal, since the others have worked."""
@@ -173,23 +175,18 @@ class _Process:
         if adapter.platform not in self._opened:
             self._opened[adapter.platform] = adapter.reply
             self._stack.push_async_callback(adapter.close)
-        limit = timedelta(seconds=self._services.settings.turn.answer_after_restart_s)
-        for number in await self._router.resume(adapter, limit):
-            self._router.serve(number)
-        await self._answer_admitted()
-        self._delivery.wake()
         owners = {one.account.platform for one in await self._services.links.accounts(TERMINAL)}
         if adapter.contact and adapter.platform not in owners:
-            platform = adapter.platform.title()
-            _tell(texts.FIRST_CONTACT.format(platform=platform, contact=adapter.contact))
-
-    async def _answer_admitted(self) -> None:
-        limit = timedelta(seconds=self._services.settings.turn.answer_after_restart_s)
-        await self._router.answer_admitted(self._opened, limit)
+            _tell(texts.FIRST_CONTACT.format(platform=adapter.platform.title(), contact=adapter.contact))
+        for number in await self._router.resume(adapter, self._limit_age):
+            self._router.serve(number)
+        # From now on what was accepted is served, whatever fails: taken up again, it would be answered twice.
+        self._resumed.add(adapter.platform)
+        self._changed.set()
 
     async def _on_change(self) -> None:
         await self._router.on_change()
-        await self._answer_admitted()
+        await self._router.answer_admitted(self._resumed, self._limit_age)
         await self._scheduler.reload()
         await self._memory.on_memory_write()
         self._delivery.wake()

@@ -213,14 +213,12 @@ class Router:
                 await event.reply.abandon()
 
     async def answer_admitted(self, platforms: Collection[str], limit_age: timedelta) -> None:
-        """Tells those on these platforms who were approved since, here or at the command line, and answers what they
-        had asked, unless that is older than `limit_age`. What a crash cuts off is done again, and what was done is
-        known then."""
+        """Tells those who were approved, by whomever, and answers what they had asked, unless it is older than
+        `limit_age`; on platforms whose inbox was resumed. A crash leaves some to be done again: what was, is known."""
         for pairing in await self._access.directory.admitted():
-            inbound, adapter = pairing.inbound, self._adapters.get(pairing.account.platform)
-            if inbound is None or adapter is None or adapter.platform not in platforms:
+            inbound, platform, now = pairing.inbound, pairing.account.platform, self._clock.now()
+            if inbound is None or platform not in platforms:
                 continue
-            now = self._clock.now()
             age = now - inbound.sent_at
             is_late = bool(inbound.text) and age > limit_age
             text = f"{texts.ADMITTED}\n\n{texts.away(age)}" if is_late else texts.ADMITTED
@@ -231,7 +229,7 @@ class Router:
             self._delivery.wake()
             if inbound.text and not is_late:
                 with contextlib.suppress(DeliveryError), contained():
-                    entry_id = await self.admit(inbound, adapter.reply(inbound.address))
+                    entry_id = await self.admit(inbound, self._adapters[platform].reply(inbound.address))
                     if entry_id is not None:
                         self.serve(entry_id)
             await self._access.directory.drop(pairing)

@@ -66,6 +66,7 @@ class Discord:
     """
 
     platform = PLATFORM
+    contact = "your bot"
     hint = (
         "The conversation takes place on Discord. Markdown is rendered: bold, italic, strikethrough, headings, lists, "
         "quotes, `code`, fenced code blocks with a language. Tables appear as monospaced text, so prefer short lists "
@@ -96,11 +97,6 @@ class Discord:
         self._client: DiscordClient | None = None
         self._is_closed = False
         self._failure = "not connected yet"
-
-    @property
-    def contact(self) -> str:
-        me = self._client.user if self._client else None
-        return f"{me} (https://discord.com/users/{me.id})" if me else "your bot"
 
     @property
     def problem(self) -> str:
@@ -166,6 +162,7 @@ class Discord:
             try:
                 await log_in(client, self._token, has_message_content=self._has_message_content)
                 self._client = client
+                self.contact = f"{client.user} (https://discord.com/users/{client.application_id})"
             except MnemeError as error:
                 self._failure = str(error)
                 raise

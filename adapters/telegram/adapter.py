@@ -51,6 +51,7 @@ class Telegram:
     """
 
     platform = PLATFORM
+    contact = "your bot"
     hint = (
         "The conversation takes place on Telegram, mostly read on a phone. Markdown is rendered: bold, italic, "
         "strikethrough, links, `code`, fenced code blocks with a language, quotes and lists. Headings appear as bold "
@@ -76,10 +77,6 @@ class Telegram:
         self._polled_at = 0.0
 
     @property
-    def contact(self) -> str:
-        return f"@{self._me.username} (https://t.me/{self._me.username})" if self._me else "your bot"
-
-    @property
     def problem(self) -> str:
         """Empty once a poll was answered, and not too long ago."""
         silence_s = time.monotonic() - self._polled_at
@@ -93,6 +90,7 @@ class Telegram:
         await self._request.initialize()
         try:
             self._me = await _get_me(self._bot, self._root)
+            self.contact = f"@{self._me.username} (https://t.me/{self._me.username})"
         except ConfigError:
             await self.close()
             raise

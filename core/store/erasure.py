@@ -247,8 +247,7 @@ class Erasures:
         await self._database.execute(_INSERT, values, found.request.epoch)
 
     async def prune(self) -> None:
-        """Deletes the lists that nobody has confirmed, in the end the finished ones, and pairing codes that have run
-        out."""
+        """Deletes lists and pairing codes that nobody has confirmed in time, and in the end the finished lists."""
         now = self._clock.now()
         values = {"unasked": rows.timestamp(now - ASKED_FOR), "old": rows.timestamp(now - KNOWN_FOR), "now": now}
 

@@ -64,10 +64,11 @@ AGREE = "UPDATE links SET agreed_at = :now, expires_at = :expires_at WHERE diges
 ASK_OWNER = "UPDATE links SET token = :token, expires_at = :until WHERE digest = :digest"
 FOR_OWNER = "SELECT digest FROM links WHERE token = COALESCE(:token, token) AND expires_at > :now ORDER BY id"
 """Those that wait for the owner, or did."""
-SERVE_AGAIN = """
-UPDATE accounts SET removed_at = NULL, is_blocked = 0 WHERE platform = :platform AND user_id = :user_id
-"""
-"""The owner's yes is the latest word, also on somebody who was removed before."""
+SERVE_AGAIN = (
+    "UPDATE accounts SET removed_at = NULL, is_blocked = 0 WHERE platform = :platform AND user_id = :user_id",
+    "UPDATE pairings SET used_at = :now WHERE platform = :platform AND user_id = :user_id AND used_at IS NULL",
+)
+"""The owner's yes is the latest word, also on somebody who was removed before or waits to be let in."""
 
 OWNERS = (
     "That account is my owner's. Accounts become the owner's only by the settings (`[owner]` in mneme.toml) or, at the "
@@ -164,7 +165,8 @@ class Links:
             elif not link.is_joined:
                 _join(connection, link, values)
                 for side in (link.offered[0], link.claimed[0]):
-                    connection.execute(SERVE_AGAIN, rows.values_of(side.account))
+                    for statement in SERVE_AGAIN:
+                        connection.execute(statement, {**rows.values_of(side.account), "now": now})
             return _link(connection, values) if is_yes else link
 
         return await self._database.write(work)

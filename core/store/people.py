@@ -87,16 +87,15 @@ SET_WAITING = f"""
 UPDATE pairings SET inbound = :inbound {_OF_ACCOUNT} AND expires_at > :now AND json_extract(inbound, '$.text') = ''
 """
 AMEND_WAITING = """
-UPDATE pairings SET inbound = :inbound
-WHERE platform = :platform AND json_extract(inbound, '$.message_id') = :message_id
-    AND json_extract(inbound, '$.address.chat_id') = :chat_id
+UPDATE pairings SET inbound = :inbound WHERE (:platform, :chat_id, :message_id)
+    = (platform, json_extract(inbound, '$.address.chat_id'), json_extract(inbound, '$.message_id'))
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pairing:
-    """A stranger's request to be admitted. The owner approves `code` after seeing platform, name and id. `inbound`: the
-    first message of theirs that is no command, to be answered then, or where they asked, without a text."""
+    """A stranger's request to be admitted. The owner approves `code` after seeing platform, name and id. `inbound`:
+    their first message that is no command, to be answered then; before there is one, any, without its text."""
 
     code: str
     account: Account
@@ -247,10 +246,8 @@ class People:
         await self._database.write(lambda connection: add_account(connection, account, name))
 
     async def ask(self, account: Account, name: str, now: datetime, inbound: Inbound | None = None) -> Pairing | None:
-        """A pairing code for a stranger who wrote `inbound`; None when one was given within the hour or 20 are
-        pending."""
-        waiting, expires_at = inbound and _waiting(inbound), now + CODE_LIFE
-        name = rows.clean(name)
+        """A pairing code for whoever wrote `inbound`; None when one was given within the hour or 20 are pending."""
+        waiting, name, expires_at = inbound and _waiting(inbound), rows.clean(name), now + CODE_LIFE
         pairing = Pairing(code=new_code(), account=account, name=name, expires_at=expires_at, inbound=waiting)
         values = rows.values_of(pairing) | rows.values_of(account) | {"now": now, "pending": PENDING}
         values["inbound"] = waiting and rows.dump_inbound(waiting)
@@ -265,9 +262,8 @@ class People:
 
     async def amend(self, inbound: Inbound) -> None:
         """What a stranger's edit or deletion does to a message that waits."""
-        waiting = rows.dump_inbound(_waiting(inbound))
-        values = {**rows.place(inbound.address), "message_id": inbound.message_id, "inbound": waiting}
-        await self._database.execute(AMEND_WAITING, values)
+        values = {**rows.place(inbound.address), "message_id": inbound.message_id}
+        await self._database.execute(AMEND_WAITING, values | {"inbound": rows.dump_inbound(_waiting(inbound))})
 
     async def pending(self, now: datetime) -> list[Pairing]:
         """Requests that can be approved, oldest first."""

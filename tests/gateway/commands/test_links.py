@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -122,6 +123,11 @@ async def test_a_link_that_lets_somebody_in_waits_for_the_owner(home: Path) -> N
         assert all("You are one person now" in answer.text for _, answer in told)
         assert "fern" in (await harness.say("/recall boathouse key", **on_discord())).text
         assert "wrong, was used" in (await harness.say(asked.buttons[1].id, kind="action")).text
+
+        await harness.router.answer_admitted(("discord",), timedelta(days=1))
+        await harness.router.drain(5)
+        assert model.sent().endswith("hello"), "what waited is answered, as for whoever shows a code"
+        assert (await harness.say("/approve")).text == "Nobody is waiting to be let in."
 
 
 async def test_a_no_of_the_owner_ends_a_link(home: Path) -> None:
