@@ -67,7 +67,8 @@ class Account:
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Scope:
-    """Who may ever see what is said: one account, or one room."""
+    """Who may ever see what is said: one account, or one room. A room that has ceased to be the owner's own goes on in
+    another generation: ``room:telegram:-5#2``."""
 
     key: str
 

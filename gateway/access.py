@@ -74,7 +74,8 @@ class Access:
             # A room that the owner declared as theirs alone shows more than itself, so nobody else is served there.
             return standing.is_owner
         rooms = (standing.scope, place)  # settings may name the place by the id it had or the one it has now
-        is_listed = any(room.is_room and room.key.removeprefix("room:") in self._rooms for room in rooms)
+        keys = {room.key.removeprefix("room:").partition("#")[0] for room in rooms if room.is_room}
+        is_listed = not keys.isdisjoint(self._rooms)
         return standing.is_let_in(account, self._people) or (is_listed and not standing.is_removed)
 
     def is_known(self, inbound: Inbound) -> bool:

@@ -390,7 +390,7 @@ class Router:
             session = await self._agent.sessions.place(turn)
             context = CommandContext(
                 inbound=inbound,
-                scope=event.scope,
+                scope=turn.scope,
                 scopes=turn.scopes,
                 session=session,
                 is_owner=turn.is_owner,
@@ -474,7 +474,7 @@ class Router:
             view = await self._epoch_guard.view(first.scope, batch[-1].inbound.account, entry_ids)
             turn = Turn(
                 address=address,
-                scope=first.scope,
+                scope=view.scope,
                 scopes=view.scopes,
                 entries=tuple(event.entry for event in batch if event.entry.id in view.open_ids),
                 # That of the first entry: after a crash it is found again whatever else waits by then.

@@ -97,7 +97,7 @@ class SessionTracker:
             return await self._with_prompt(await self._conversations.create(blank, "cron"), turn), []
         found = await self._conversations.opened(turn.address, turn.scopes)
         session, rows = found or (await self._conversations.ensure(blank), [])
-        if not session.sight <= turn.scopes:
+        if session.scope != turn.scope or not session.sight <= turn.scopes:
             # Less may be seen here than when the prompt was written: neither it nor what was recalled then may stay.
             session, rows = await self._followed(session, blank, "rights", turn.epoch), []
             session = await self._with_prompt(session, turn)

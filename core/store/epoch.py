@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from core.errors import StaleReadError, StoreError
-from core.store.people import is_owners, scopes_in
+from core.store.people import is_owners, room_scope, scopes_in
 from core.store.rows import Connection, meta, scope_parameter, set_meta
 from core.store.sqlite.schema import in_list, list_value, overlaps
 from core.types import Account, ErasureEpoch, Scope
@@ -49,6 +49,12 @@ def count(connection: Connection) -> int:
     return number
 
 
+def part(connection: Connection, scopes: frozenset[Scope]) -> None:
+    """Work that has seen any of these scopes is begun anew: they are not seen together any more."""
+    values = {"number": count(connection), "scopes": scope_parameter(scopes)}
+    connection.execute("INSERT INTO partings (number, scopes) VALUES (:number, :scopes)", values)
+
+
 def _counted(connection: Connection) -> int:
     return int(meta(connection, COUNT) or 0)
 
@@ -65,8 +71,10 @@ PATIENCE_S = 120.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """What work may see as of `epoch`, whether it `is_owner` who asks, which of its inbox entries are still there."""
+    """The `scope` of a place, what work may see there as of `epoch`, whether it `is_owner` who asks, and which of its
+    inbox entries are still there."""
 
+    scope: Scope
     scopes: frozenset[Scope]
     is_owner: bool
     open_ids: frozenset[int]
@@ -91,7 +99,8 @@ class EpochGuard:
                 return None
             is_owner = account is not None and is_owners(connection, account)
             open_ids = [row["id"] for row in connection.execute(_OPEN_ENTRIES, {"ids": list_value(entry_ids)})]
-            return View(scopes=scopes, is_owner=is_owner, open_ids=frozenset(open_ids), epoch=epoch)
+            here = room_scope(connection, scope) if scope.is_room else scope
+            return View(scope=here, scopes=scopes, is_owner=is_owner, open_ids=frozenset(open_ids), epoch=epoch)
 
         ends_at = asyncio.get_running_loop().time() + PATIENCE_S
         while (view := await self._database.glance(look)) is None:

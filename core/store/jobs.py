@@ -65,7 +65,8 @@ WHERE id = :id AND ended_at IS NULL
 SCOPE_OF_TARGET = """
 SELECT COALESCE(
     (
-        SELECT scopes.key FROM sessions JOIN scopes ON scopes.id = sessions.scope_id
+        SELECT COALESCE(rooms.scope_key, scopes.key) FROM sessions JOIN scopes ON scopes.id = sessions.scope_id
+        LEFT JOIN rooms ON rooms.key = scopes.key
         WHERE sessions.address_id = :address AND sessions.end_reason IS NOT 'import'
         ORDER BY sessions.ended_at IS NULL DESC, sessions.id DESC LIMIT 1
     ),
@@ -73,7 +74,8 @@ SELECT COALESCE(
 ) AS key
 """
 """That of its open session, or of the last one; imported ones say nothing, their scope was chosen by whoever imported.
-A room that has moved keeps its scope, also before anybody has spoken at its new id."""
+A room that has moved keeps its scope, and one that has ceased to be the owner's has its new one, also before anybody
+has spoken there."""
 
 
 class Jobs:

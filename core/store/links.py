@@ -181,8 +181,7 @@ class Links:
             if len(accounts) > 1:
                 people.move_account(connection, account, people.add_person(connection), None)
                 scopes = frozenset(Scope.account(one.account.platform, one.account.user_id) for one in accounts)
-                values = {"number": epoch.count(connection), "scopes": rows.scope_parameter(scopes)}
-                connection.execute("INSERT INTO partings (number, scopes) VALUES (:number, :scopes)", values)
+                epoch.part(connection, scopes)
             return accounts[1:]
 
         return await self._database.write(work)

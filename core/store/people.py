@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 from core.store import rows
 from core.store.rows import Connection, Row
 from core.store.sqlite.schema import in_list, list_value
-from core.types import Account, Address, Inbound, Scope
+from core.types import LOCAL, Account, Address, Inbound, Scope
 
 if TYPE_CHECKING:
     from core.store.sessions import IncognitoRegistry
@@ -41,18 +41,50 @@ SELECT people.id, people.is_owner FROM accounts JOIN people ON people.id = accou
 WHERE accounts.platform = :platform AND accounts.user_id = :user_id
 """
 OWNER = "SELECT id FROM people WHERE is_owner = 1 ORDER BY id LIMIT 1"
-OWNER_OF_ROOM = "SELECT people.id FROM own_rooms JOIN people ON people.is_owner = 1 WHERE scope_key = :scope"
+OWNER_OF_ROOM = """
+SELECT people.id FROM own_rooms JOIN people ON people.is_owner = 1 WHERE scope_key = :scope AND NOT is_past
+"""
 SCOPES = """
 SELECT 'account:' || platform || ':' || user_id AS key FROM accounts WHERE person_id = :person
 UNION SELECT scope_key FROM own_rooms JOIN people ON people.id = :person AND people.is_owner = 1
 """
-FIRST_SCOPE = "SELECT COALESCE((SELECT scope_key FROM rooms WHERE key = :scope), :scope) AS key"
+ROOM_SCOPE = "SELECT COALESCE((SELECT scope_key FROM rooms WHERE key = :scope), :scope) AS key"
 MOVE_ROOM = (
-    "INSERT INTO rooms (key, scope_key) VALUES (:new, :first) ON CONFLICT (key) DO NOTHING",
-    "UPDATE rooms SET scope_key = :first WHERE scope_key = :new",
-    "UPDATE OR REPLACE own_rooms SET scope_key = :first WHERE scope_key = :new",
+    """
+    INSERT INTO rooms (key, scope_key) VALUES (:new, :scope)
+    ON CONFLICT (key) DO UPDATE SET scope_key = excluded.scope_key
+    """,
+    "UPDATE rooms SET scope_key = :scope WHERE scope_key = :left",
+    """
+    INSERT INTO own_rooms (scope_key) SELECT :scope FROM own_rooms WHERE scope_key = :left AND NOT is_past
+    ON CONFLICT DO NOTHING
+    """,
+    "UPDATE own_rooms SET is_past = 1 WHERE scope_key = :left",
 )
-"""Every id of a room leads to its first scope at once."""
+"""Every id of a room leads to its scope at once; what the owner has said under the new id before stays the owner's."""
+PRIVATE_PLACE = """
+SELECT sessions.scope_id, sessions.address_id FROM accounts
+JOIN scopes ON scopes.key = 'account:' || accounts.platform || ':' || accounts.user_id
+JOIN sessions ON sessions.scope_id = scopes.id AND sessions.external_id IS NULL
+JOIN addresses ON addresses.id = sessions.address_id AND addresses.platform = accounts.platform
+WHERE accounts.person_id = :owner ORDER BY addresses.platform = 'terminal', sessions.last_at DESC LIMIT 1
+"""
+PART_ROOM = (
+    "UPDATE rooms SET scope_key = :next WHERE scope_key = :scope",
+    "INSERT INTO rooms (key, scope_key) VALUES (:place, :next) ON CONFLICT (key) DO NOTHING",
+    "UPDATE own_rooms SET is_past = 1 WHERE scope_key = :scope",
+    "DELETE FROM actions WHERE scope_id = :id",
+    "UPDATE jobs SET scope_id = :scope_id, address_id = :address_id WHERE scope_id = :id AND ended_at IS NULL",
+    f"""
+    UPDATE outbox SET message_id = NULL, reply_to = NULL, posted = '[]',
+        lane = (SELECT {rows.LANE} FROM addresses WHERE id = :address_id)
+    WHERE done_at IS NULL AND dead_at IS NULL AND payload IS NOT NULL AND lane IN (
+        SELECT {rows.LANE} FROM sessions JOIN addresses ON addresses.id = sessions.address_id
+        WHERE sessions.scope_id = :id
+    )
+    """,
+)
+"""What is planned there, and what has yet to arrive there, goes to where the owner talks in private."""
 _OF_ACCOUNT = "WHERE platform = :platform AND user_id = :user_id"
 INSERT_ACCOUNT = """
 INSERT INTO accounts (platform, user_id, person_id, name) VALUES (:platform, :user_id, :person, COALESCE(:name, ''))
@@ -106,7 +138,7 @@ class Pairing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """Of an account in a place: the `scope` that the place began with and what may be seen there, and the `accounts` of
+    """Of an account in a place: the `scope` of the place and what may be seen there, and the `accounts` of
     the person, of whom one `is_admitted` if it was approved by pairing. `is_removed`, `is_blocked`: see `Removals`."""
 
     scope: Scope
@@ -187,7 +219,8 @@ class People:
 
     async def set_owner(self, accounts: Sequence[Account], rooms: Sequence[Scope]) -> None:
         """Makes exactly these accounts, the terminal, and those approved as owner at the command line the owner's, and
-        exactly these rooms the owner's own; an account no longer listed becomes a person of its own.
+        exactly these rooms the owner's own; an account no longer listed becomes a person of its own. What was said in a
+        room no longer listed stays the owner's: the room begins with a new scope.
 
         Writes only what differs: every command line begins with this, beside a running gateway.
         """
@@ -212,11 +245,13 @@ class People:
                 if account not in present:
                     add_account(connection, account, None)
                     move_account(connection, account, owner, "settings")
-            own_rooms = {_first_scope(connection, room) for room in rooms}
-            values = {"keys": list_value(room.key for room in own_rooms)}
-            connection.execute(f"DELETE FROM own_rooms WHERE NOT {in_list('scope_key', 'keys')}", values)
-            insert = f"{rows.insertion('own_rooms', 'scope_key')} ON CONFLICT DO NOTHING"
-            connection.executemany(insert, [{"scope_key": room} for room in own_rooms])
+            own = {room_scope(connection, room) for room in rooms}
+            listed_before = connection.execute("SELECT scope_key AS key FROM own_rooms WHERE NOT is_past").fetchall()
+            before = {Scope(key=row["key"]) for row in listed_before}
+            for room in before - own:
+                _part_room(connection, room, owner)
+            new = [{"scope_key": room} for room in own - before]
+            connection.executemany(rows.insertion("own_rooms", "scope_key"), new)
 
         await self._database.write(work)
 
@@ -231,7 +266,7 @@ class People:
             linked = connection.execute(LINKED, rows.values_of(account)).fetchall()
             is_removed = bool(linked) and linked[0]["removed_at"] is not None
             return Standing(
-                scope=_first_scope(connection, scope),
+                scope=room_scope(connection, scope),
                 scopes=scopes_in(connection, scope),
                 accounts=frozenset(Scope.account(row["platform"], row["user_id"]) for row in linked),
                 is_owner=is_owners(connection, account),
@@ -308,10 +343,10 @@ class People:
         old, new = Scope.room(platform, old_chat_id), Scope.room(platform, new_chat_id)
 
         def work(connection: Connection) -> None:
-            first = _first_scope(connection, old)
-            if first in (new, _first_scope(connection, new)):
+            scope, left = room_scope(connection, old), room_scope(connection, new)
+            if scope == left:
                 return
-            values = {"new": new, "first": first}
+            values = {"new": new, "scope": scope, "left": left}
             for statement in MOVE_ROOM:
                 connection.execute(statement, values)
             # What is planned there and where it is incognito follow the room; messages stay where they were said.
@@ -333,9 +368,31 @@ def _owner(connection: Connection) -> int:
     return add_person(connection, is_owner=True) if row is None else int(row["id"])
 
 
-def _first_scope(connection: Connection, scope: Scope) -> Scope:
-    """The scope that a room began with; any other as it is."""
-    return Scope(key=connection.execute(FIRST_SCOPE, {"scope": scope}).fetchone()["key"])
+def room_scope(connection: Connection, scope: Scope) -> Scope:
+    """The scope of a room whatever its id is by now, in its present generation; any other as it is."""
+    return Scope(key=connection.execute(ROOM_SCOPE, {"scope": scope}).fetchone()["key"])
+
+
+def _part_room(connection: Connection, scope: Scope, owner: int) -> None:
+    """Gives a room the next generation of its scope (``room:telegram:-5#2``); the one before stays the owner's. Answers
+    under way are begun anew."""
+    from core.store import epoch  # which asks this module who may see what
+
+    place, _, number = scope.key.partition("#")
+    private = connection.execute(PRIVATE_PLACE, {"owner": owner}).fetchone() or {
+        "scope_id": rows.ensure_scope(connection, LOCAL),
+        "address_id": rows.ensure_address(connection, Address(platform=TERMINAL.platform, chat_id=TERMINAL.user_id)),
+    }
+    values = {
+        **rows.columns(private, "scope_id", "address_id"),
+        "scope": scope,
+        "next": Scope(key=f"{place}#{int(number or 1) + 1}"),
+        "place": place,
+        "id": rows.ensure_scope(connection, scope),
+    }
+    for statement in PART_ROOM:
+        connection.execute(statement, values)
+    epoch.part(connection, frozenset((scope,)))
 
 
 def scopes_in(connection: Connection, scope: Scope) -> frozenset[Scope]:
@@ -344,7 +401,7 @@ def scopes_in(connection: Connection, scope: Scope) -> frozenset[Scope]:
     kind, _, rest = scope.key.partition(":")
     platform, _, user_id = rest.partition(":")
     if kind == "room":
-        scope = _first_scope(connection, scope)
+        scope = room_scope(connection, scope)
         person = connection.execute(OWNER_OF_ROOM, {"scope": scope}).fetchone()
     elif kind == "account" and platform and user_id:
         person = connection.execute(PERSON, {"platform": platform, "user_id": user_id}).fetchone()

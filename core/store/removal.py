@@ -76,8 +76,7 @@ class Removals:
                 people.add_account(connection, account, None)
                 paused += _end(connection, account, now, is_everywhere=True)
                 connection.execute(REMOVE, {**rows.values_of(account), "now": now, "is_blocked": is_blocked})
-            values = {"number": epoch.count(connection), "scopes": rows.scope_parameter(frozenset().union(*seen))}
-            connection.execute("INSERT INTO partings (number, scopes) VALUES (:number, :scopes)", values)
+            epoch.part(connection, frozenset().union(*seen))
             want_checkpoint(connection)
             return paused
 

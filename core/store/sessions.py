@@ -266,14 +266,17 @@ class Conversations:
         return await self._database.glance(work)
 
     async def ensure(self, session: Session) -> Session:
-        """The open session of the address; `session`, created, when there is none."""
-        if found := await self.current(session.address):
+        """The open session of the address; `session`, created, when there is none, or one of another scope."""
+        if (found := await self.current(session.address)) and found.scope == session.scope:
             return found
         if held := self._incognito.conversations.get(session.address):
             return self._incognito.open(held, session)
-        return await self._database.write(
-            lambda connection: _open(connection, session.address) or create(connection, session)
-        )
+
+        def work(connection: Connection) -> Session:
+            found = _open(connection, session.address)
+            return found if found and found.scope == session.scope else create(connection, session, "rights")
+
+        return await self._database.write(work)
 
     async def create(self, session: Session, ending: EndReason = "new", epoch: ErasureEpoch | None = None) -> Session:
         """See the function `create`. An incognito one replaces the one before it."""

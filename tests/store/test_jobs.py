@@ -195,3 +195,16 @@ async def test_two_processes_at_once_keep_no_more(jobs: Jobs, database: Database
         done = await asyncio.gather(*(both[number % 2].add(job()) for number in range(60)), return_exceptions=True)
     assert sum(isinstance(one, Job) for one in done) == len(await jobs.of(MINE)) == 20
     assert all(isinstance(one, Job | Refused) for one in done)
+
+
+async def test_nothing_of_a_room_that_was_the_owners_is_said_there_later(
+    database: Database, jobs: Jobs, conversations: Conversations
+) -> None:
+    group, room, people = Address(platform="telegram", chat_id="-5"), Scope.room("telegram", "-5"), People(database)
+    await people.set_owner([], [room])
+    await conversations.create(session(address=group, scope=room))
+    await people.set_owner([], [])
+    with pytest.raises(Refused, match="others would see it"):
+        await jobs.add(job(target=group, scope=room))
+    present = Scope(key="room:telegram:-5#2")
+    assert (await jobs.add(job(target=group, scope=present))).scope == present

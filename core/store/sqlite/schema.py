@@ -168,4 +168,6 @@ MIGRATIONS: tuple[str, ...] = (
     _REMOVALS,
     # What waits for an answer until somebody is let in.
     "ALTER TABLE pairings ADD COLUMN inbound TEXT;",
+    # Of a room that was the owner's own: what was said there before stays the owner's.
+    "ALTER TABLE own_rooms ADD COLUMN is_past INTEGER NOT NULL DEFAULT 0;",
 )
