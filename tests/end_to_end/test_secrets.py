@@ -77,9 +77,12 @@ async def test_no_secret_and_no_word_of_a_person_gets_out(home: Path) -> None:
         live.tells_telegram(f"{MARK} on the telephone")
         await live.tells_discord(f"{MARK} on the computer")
         await live.types(f"{MARK} on the keyboard")
+        await live.types(f"/remember I like {MARK} tea")
+        await live.types(f"/remind tomorrow at 9 {MARK}")
         await live.until(lambda: "It is kept." in telegram.texts(PERSON))
         await live.until(lambda: "It is kept." in discord.said(live.channel))
         await live.until(lambda: "It is kept." in live.printed)
+        await live.until(lambda: any("Reminder 1 is set" in line for line in live.printed))
 
         # The model, Telegram and Discord fail with what they were sent.
         await live.types(f"break, {MARK}")
