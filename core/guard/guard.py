@@ -87,8 +87,8 @@ REASONS = {
 NAME_CHARS = 64
 MARKS_MOST = 3
 """On one letter: as many as Hebrew, Arabic and Burmese need."""
-_UNSEEN = re.compile(f"[{_BLANK}\u00ad\u034f\u180b-\u180f\ufeff]|[\u061c\u200e\u200f]")
-"""What a text may have and a name does not need; the last three where nothing is read from right to left."""
+_UNSEEN, _TURNS = f"{_BLANK}\u00ad\u034f\u180b\u180c\u180d\u180f\ufeff", "\u061c\u200e\u200f"
+"""What a text may have and a name does not need; the latter where nothing is read from right to left."""
 _EAST_ASIAN = {"CJK", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA", "HALFWIDTH", "HANGUL", "BOPOMOFO", "IDEOGRAPHIC"}
 _BESIDE = _EAST_ASIAN | {"MODIFIER", "FEMININE", "MASCULINE"}
 """How the names of letters begin that stand beside those of another alphabet in an honest name, and look like none."""
@@ -170,21 +170,16 @@ def marked_name(name: str) -> tuple[str, list[str]]:
     for sign in whole:
         marks = marks + 1 if unicodedata.category(sign) in ("Mn", "Me") else 0
         plain += sign * (marks <= MARKS_MOST)
-    hidden = set(_places(plain)) | {
-        found.start()
-        for found in _UNSEEN.finditer(plain)
-        if found[0] not in "\u061c\u200e\u200f" or not _RIGHT_TO_LEFT.search(plain)
-    }
+    unseen = _UNSEEN if _RIGHT_TO_LEFT.search(plain) else _UNSEEN + _TURNS
+    hidden = {*_places(plain), *(place for place, sign in enumerate(plain) if sign in unseen)}
     findings = {
         "letters of two alphabets": len(_alphabets(plain)) > 1,
         "invisible characters": bool(hidden),
         "stacked signs": plain != whole,
         "cut": len(plain) > NAME_CHARS or len(name) > 4 * NAME_CHARS,
     }
-    shown = "".join(
-        f"\u2039U+{ord(sign):04X}\u203a" if place in hidden else sign for place, sign in enumerate(plain[:NAME_CHARS])
-    )
-    return shown + "…" * findings["cut"], [finding for finding, is_so in findings.items() if is_so]
+    signs = [f"\u2039U+{ord(sign):04X}\u203a" if place in hidden else sign for place, sign in enumerate(plain)]
+    return "".join(signs[:NAME_CHARS]) + "…" * findings["cut"], [one for one, is_so in findings.items() if is_so]
 
 
 def _alphabets(name: str) -> set[str]:

@@ -210,11 +210,11 @@ WHERE messages.id > :upto AND messages.kind = 'command' AND {visible()}
 """
 """The command that asked for it and its answer."""
 _INSERT = rows.insertion("erasures", "id", "lane", "account", "scopes", "list", "made_at")
-_OUTDATED = {
-    "erasures": "begun_at IS NULL AND made_at < :unasked OR done_at < :old",
+_OUTDATED = (
+    "erasures WHERE begun_at IS NULL AND made_at < :unasked OR done_at < :old",
     # What a stranger wrote waits no longer than the code; of whoever was approved, until the platform is there again.
-    "pairings": "expires_at <= :now AND (used_at IS NULL OR used_at < :old)",
-}
+    "pairings WHERE expires_at <= :now AND (used_at IS NULL OR used_at < :old)",
+)
 _DELETE_NOTE_CHANGES = f"""
 DELETE FROM notes
 WHERE {visible("notes.scope_id")} AND ({in_list("before", "notes")} OR {in_list("after", "notes")})
@@ -252,12 +252,11 @@ class Erasures:
         values = {"unasked": rows.timestamp(now - ASKED_FOR), "old": rows.timestamp(now - KNOWN_FOR), "now": now}
 
         def work(connection: Connection) -> None:
-            for table, condition in _OUTDATED.items():
-                connection.execute(f"DELETE FROM {table} WHERE {condition}", values)
+            for some in _OUTDATED:
+                connection.execute(f"DELETE FROM {some}", values)
             want_checkpoint(connection)
 
-        found = " UNION ALL ".join(f"SELECT 1 FROM {table} WHERE {condition}" for table, condition in _OUTDATED.items())
-        if await self._database.fetch_one(found, values):
+        if await self._database.fetch_one(" UNION ALL ".join(f"SELECT 1 FROM {some}" for some in _OUTDATED), values):
             await self._database.write(work)
 
     async def begin(self, token: str, request: ErasureRequest) -> ErasureList | None:
