@@ -76,6 +76,9 @@ async def run_gateway(settings: Settings, *, chat_only: bool, has_terminal: bool
             await services.removals.settle(settings.access.people, services.clock.now())
             await tell_of_restart(services)
             await services.forgetting.resume()
+            if services.restored:
+                _tell(services.restored)
+                await OwnerNotices(services).tell(f"restored:{services.clock.now().isoformat()}", services.restored)
             adapters = _platforms(services, chat_only=chat_only, has_terminal=has_terminal)
             refusals = await _Process(services, adapters, changed, stack).live()
     if not chat_only and not settings.platforms:

@@ -136,6 +136,8 @@ async def _store(services: Services) -> AsyncIterator[CheckResult]:
     damage = await sqlite.damage(services.database)
     wrong = [f"{path} is damaged: {'; '.join(damage)}"] if damage else []
     yield _result("state.db", wrong, texts.RESTORE, f"{path} is whole.")
+    if services.restored:
+        yield CheckResult(subject="backup", state="right", text=services.restored)
     yield _result(
         "search index",
         await services.recall.verify(),

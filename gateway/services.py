@@ -16,7 +16,8 @@ from core.memory.plugins import Plugins
 from core.memory.provider import MemoryProvider
 from core.notes.notebook import FILES, Notebook, OwnerFiles
 from core.ports import Clock
-from core.privacy.forgetting import Forgetting, HomeFiles
+from core.privacy.forgetting import Forgetting
+from core.privacy.home_files import HomeFiles
 from core.scheduling.appointments import Appointments
 from core.search.recall import Recall
 from core.store.actions import Actions
@@ -35,6 +36,7 @@ from core.store.sqlite.database import Database
 from core.store.sync import SyncQueue
 from core.store.usage import UsageLog
 from core.types import LOCAL, Account, Address, ErasureEpoch, Scope
+from gateway import texts
 
 if TYPE_CHECKING:
     from core.models.claude import Claude
@@ -54,7 +56,8 @@ class WallClock:
 
 
 class Services:
-    """Everything that is kept. `on_change` is called when the scheduler or the outbox has something new from here."""
+    """Everything that is kept. `on_change` is called when the scheduler or the outbox has something new from here.
+    `restored`: what there is to say of a backup that was put back; empty where there is none."""
 
     def __init__(self, settings: Settings, database: Database, on_change: Callable[[], None]) -> None:
         clock, zone = WallClock(), settings.general.zone
@@ -62,6 +65,7 @@ class Services:
         limits = {"memory": settings.memory.memory_chars, "user": settings.memory.user_chars}
         self.settings = settings
         self.on_change = on_change
+        self.restored = ""
         self.zone = ZoneInfo(zone)
         self.clock = clock
         self.database = database
@@ -139,6 +143,10 @@ class Services:
                 for key in settings.owner.accounts
             ]
             await services.people.set_owner(accounts, [Scope(key=f"room:{key}") for key in settings.owner.rooms])
+            repeated, lost = await services.forgetting.repeat()
+            said = [texts.REPEATED.format(erasures=texts.counted(repeated, "erasure"))] if repeated else []
+            said += [texts.NOT_REPEATED.format(days=texts.listed(lost))] if lost else []
+            services.restored = " ".join(said)
             yield services
 
 

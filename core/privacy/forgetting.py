@@ -7,16 +7,16 @@ Messages are found as recall finds them, copies by the words and by stretches of
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import os
+import html
 import re
 import secrets
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import pairwise
-from pathlib import Path
+from urllib.parse import unquote_plus
 from zoneinfo import ZoneInfo
 
 import structlog
@@ -24,8 +24,9 @@ import structlog
 from core.errors import Refused, StoreError
 from core.notes.notebook import FILES, Notebook
 from core.ports import Clock
+from core.privacy.home_files import HomeFiles
 from core.search.query import inflected, read_filters
-from core.store import erasure
+from core.store import archive, epoch, erasure
 from core.store.erasure import ErasureItem, ErasureList, ErasureRequest, Erasures
 from core.store.notes import Operation
 from core.store.query import DEFAULT_ROLES, SearchPlan, SearchQuery
@@ -36,9 +37,8 @@ from core.store.sqlite.schema import list_value
 from core.store.sqlite.text_index import TextIndex, is_stale
 from core.text.normalize import bare, is_unspaced
 from core.text.terms import stop_words
-from core.types import LOCAL, Scope
+from core.types import Scope
 
-HISTORY, LOG = "terminal_history", "mneme.log"
 SHOWN = 8
 ABANDONED = timedelta(seconds=30)
 """After this a list that this process does not work on is taken up: the process that began it may be dead."""
@@ -50,7 +50,6 @@ UNCLEAR = (
     "`/forget ferry before:2026`."
 )
 _log = structlog.get_logger("forgetting")
-_ENTRY = re.compile(r"(?m)^(?=\n# )")
 
 ForgetCopies = Callable[[Sequence[int], Sequence[int]], Awaitable[Sequence[str]]]
 """Asks the memory services that were told of messages and changes of notes, by id, to erase them; their names."""
@@ -71,11 +70,12 @@ class Forgetting:
         self.erasures = Erasures(self.database, self.clock)
         self._working: set[str] = set()
 
-    async def look(self, text: str, request: ErasureRequest) -> ErasureList | None:
-        """What there is to erase, stored for a yes, its beginning `shown`; None when there is nothing. Raises Refused
-        when it is unclear what is meant, or something could be overlooked."""
-        found = ErasureList(request=request, text=text, token=secrets.token_urlsafe(12))
-        words = await self._find(found)
+    async def look(self, text: str, request: ErasureRequest) -> ErasureList:
+        """What there is to erase, its beginning `shown`, stored for a yes under its token; without one where there is
+        nothing. Raises Refused when it is unclear what is meant, or something could be overlooked."""
+        found = ErasureList(request=request, text=text)
+        asked = await self._find(found)
+        words = Quoting(()) if request.is_limited else asked
         notes = {entry async for _, _, entry in self._notes(found, words)}
         typed = await asyncio.to_thread(self.files.typed, request.scopes)
         found.shown += [ErasureItem(kind="note", text=entry, at=self.clock.now()) for entry in notes]
@@ -83,7 +83,11 @@ class Forgetting:
         found.counts = {kind: kinds.count(kind) for kind in ("message", "fact", "note", "job") if kind in kinds}
         found.derived = sum(map(words.has_words, typed)) + sum(len(found.ids[kind]) for kind in erasure.UNNAMED)
         if not (found.counts or found.derived):
-            return None
+            # Of the rest the question itself may have the words.
+            left = await self._left(found, asked)
+            found.left = Counter({kind: left[kind] for kind in ("name", "room") if left[kind]})
+            return found
+        found.token = secrets.token_urlsafe(12)
         await self.erasures.save(found)
         order = ("note", "fact", "job", "message")
         found.shown = sorted(found.shown, key=lambda item: order.index(item.kind))[:SHOWN]
@@ -95,16 +99,17 @@ class Forgetting:
         if found is None:
             raise Refused("That question is too old by now, so nothing was erased. Ask again.")
         try:
-            await self._work(found)
+            words = await self._work(found)
         except Refused as refusal:
             raise Refused(f"{refusal} {LATER}") from refusal
         except OSError as error:
             raise Refused(f"The files of the notes cannot be used ({error.strerror or error}). {LATER}") from error
-        try:
-            found.is_clean = await compact(self.database, PATIENCE_S)
-        except StoreError as error:
-            # A damaged index is rebuilt by maintenance, which goes on with the bytes then.
-            _log.error("the bytes of what was erased are still there", error=str(error))
+        found.is_clean = await self._compacted()
+        if words is not None:
+            found.left = await self._left(found, words)
+            # Nobody else is to hear what others said.
+            if found.request.is_owner and not found.request.scope.is_room:
+                found.files = tuple(await asyncio.to_thread(self.files.having, found.phrase))
         return found
 
     async def resume(self, before: datetime | None = None) -> int:
@@ -117,38 +122,64 @@ class Forgetting:
                 _log.warning("something is not erased yet", reason=str(error))
         return len(left)
 
+    async def repeat(self) -> tuple[int, Sequence[str]]:
+        """Erases again what was erased since state.db was backed up: see `epoch.repeat`."""
+        journal = await asyncio.to_thread(self.files.noted)
+        done = await self.database.write(partial(epoch.repeat, journal=journal, now=self.clock.now()))
+        if done[0]:
+            await self.resume()
+            await self._compacted()
+        return done
+
     async def tend(self) -> bool:
         """One small step of erasing bytes, True while there is more to do now; takes up what other processes left."""
         await self.erasures.prune()
         await self.resume(self.clock.now() - ABANDONED)
         return await compact_step(self.database)
 
-    async def _work(self, found: ErasureList) -> None:
-        """Copies outside go first, while the rows still say what to look for; each part can be done twice."""
+    async def _compacted(self) -> bool:
+        try:
+            return await compact(self.database, PATIENCE_S)
+        except StoreError as error:
+            # A damaged index is rebuilt by maintenance, which goes on with the bytes then.
+            _log.error("the bytes of what was erased are still there", error=str(error))
+        return False
+
+    async def _work(self, found: ErasureList) -> Quoting | None:
+        """Copies outside go first, while the rows still say what to look for; each part can be done twice. The words
+        that were looked for; None where they are not known any more."""
         if found.is_done:
-            return
+            return None
         self._working.add(found.token)
         try:
             # After this, notes that were being written are in their files or never will be.
             await self.notebook.settle()
-            await self._erase_elsewhere(found)
+            words = await self._erase_elsewhere(found)
+            line = await self.database.read(partial(epoch.noted, token=found.token, now=self.clock.now()))
+            found.is_noted = await asyncio.to_thread(self.files.note, line)
             await self.erasures.finish(found)
             _log.info("something was erased", messages=len(found.ids["messages"]), derived=found.derived)
+            return words
         finally:
             self._working.discard(found.token)
 
+    async def _left(self, found: ErasureList, words: Quoting) -> Counter[str]:
+        """What has the words where the asker sees it."""
+        return await self.database.read(partial(archive.scan, request=found.request, has_words=words.has_words))
+
     async def _find(self, found: ErasureList) -> Quoting:
-        """Fills the list; gives its words, for a member of a room none: there they are others' words too."""
+        """Fills the list; gives its words."""
         whole = SearchQuery(text=found.text, scopes=found.request.scopes, asker=found.request.account)
         query = read_filters(whole, found.made_at or self.clock.now(), ZoneInfo(self.zone)).query
         if not found.text.strip() or query == replace(whole, text=""):
             raise Refused(UNCLEAR)
-        quoting = await self.database.read(partial(_find, found=found, query=query))
-        return Quoting(()) if found.request.is_limited else quoting
+        return await self.database.read(partial(_find, found=found, query=query))
 
-    async def _erase_elsewhere(self, found: ErasureList) -> None:
+    async def _erase_elsewhere(self, found: ErasureList) -> Quoting | None:
         """Finds it again and erases all of it outside of state.db."""
-        words = await self._find(found) if found.text else Quoting(())
+        asked = await self._find(found) if found.text else None
+        # For a member of a room no words: there they are others' words too.
+        words = Quoting(()) if asked is None or found.request.is_limited else asked
         stuck = []
         for scope, target, entry in [note async for note in self._notes(found, words)]:
             found.notes.add(entry)
@@ -164,6 +195,7 @@ class Forgetting:
         stuck += await asyncio.to_thread(self.files.erase, found.request.scopes, quoting)
         # Waiting for a file that nobody can write would hold up every answer here for ever.
         found.stuck = tuple(dict.fromkeys(stuck))
+        return asked
 
     async def _notes(self, found: ErasureList, words: Quoting) -> AsyncIterator[tuple[Scope, str, str]]:
         """Scope, target and text of the notes that are on the list or have the words."""
@@ -172,59 +204,6 @@ class Forgetting:
                 for entry in await self.notebook.entries(frozenset({scope}), target):
                     if entry in found.notes or words.has_words(entry):
                         yield scope, target, entry
-
-
-class HomeFiles:
-    """What was typed in the terminal, and the log."""
-
-    def __init__(self, home: Path) -> None:
-        self._home = home
-
-    def typed(self, scopes: frozenset[Scope]) -> list[str]:
-        """What was typed in the terminal, if that is of these scopes."""
-        return list(filter(None, map(_typed, self._entries()))) if LOCAL in scopes else []
-
-    def erase(self, scopes: frozenset[Scope], quoting: Quoting) -> list[str]:
-        """Erases what repeats what was said, or was typed with the words; the names of files that cannot be written."""
-        kept: dict[Path, list[str]] = {}
-        for path in self._home.glob(f"{LOG}*"):
-            # Words of people are logged by mistake only, and a single one may be one of ours.
-            kept[path] = [line for line in _text_of(path).splitlines(keepends=True) if not quoting.repeats(line)]
-        if LOCAL in scopes:
-            entries = [(entry, _typed(entry)) for entry in self._entries()]
-            kept[self._home / HISTORY] = [
-                entry for entry, typed in entries if not (quoting.has_words(typed) or quoting.copies(typed))
-            ]
-        return [path.name for path, parts in sorted(kept.items()) if not _is_rewritten(path, "".join(parts))]
-
-    def _entries(self) -> list[str]:
-        """Of the history (prompt_toolkit: a blank line, the time behind #, the text behind +)."""
-        return _ENTRY.split(_text_of(self._home / HISTORY))
-
-
-def _typed(entry: str) -> str:
-    return "".join(line[1:] for line in entry.splitlines(keepends=True) if line.startswith("+")).strip()
-
-
-def _text_of(path: Path) -> str:
-    with contextlib.suppress(OSError):
-        return path.read_text(encoding="utf-8", errors="replace")
-    return ""
-
-
-def _is_rewritten(path: Path, text: str) -> bool:
-    """In place, so that a process with the file open goes on appending to it; False where it cannot be."""
-    content = text.encode("utf-8", "replace")
-    try:
-        if path.is_file() and path.stat().st_size != len(content):
-            with path.open("r+b") as file:
-                file.write(content)
-                file.truncate()
-                file.flush()
-                os.fsync(file.fileno())
-    except OSError:
-        return False
-    return True
 
 
 MESSAGES_MOST = 100_000
@@ -241,7 +220,7 @@ def _find(connection: Connection, found: ErasureList, query: SearchQuery) -> Quo
     if is_stale(connection):
         raise Refused("The search index is being built anew, so something could be overlooked. Try again soon.")
     request = found.request
-    is_narrowed = query != SearchQuery(text=query.text, scopes=query.scopes, asker=query.asker)
+    found.is_narrowed = query != SearchQuery(text=query.text, scopes=query.scopes, asker=query.asker)
     roles = query.roles if query.roles != DEFAULT_ROLES else (*query.roles, "tool")
     query = replace(query, scopes=request.scopes, asker=request.account, roles=roles)
     if request.is_limited:
@@ -250,32 +229,36 @@ def _find(connection: Connection, found: ErasureList, query: SearchQuery) -> Quo
         found.upto = int(connection.execute("SELECT COALESCE(MAX(id), 0) FROM messages").fetchone()[0])
     else:
         found.ids["asked"] = [row["id"] for row in connection.execute(erasure.ASKED, found.values)]
-    plan, ids = _messages(connection, query)
+    plan, found.phrase, ids = _messages(connection, query)
+    words = Quoting(plan.terms, is_any=len(plan.alternatives) > 1)
+    if not found.is_narrowed:
+        encoded = connection.execute(erasure.ENCODED, found.values)
+        ids.update(row["id"] for row in encoded if words.has_words(row["text"]))
     ids.update(found.ids["messages"])
     said = connection.execute(erasure.SAID, {**found.values, "messages": list_value(ids)}).fetchall()
     found.ids["messages"], found.texts = [row["id"] for row in said], [row["text"] for row in said]
     for row in said:
         who = "I" if row["role"] != "user" else row["sender_name"] or ""
         found.shown.append(ErasureItem(kind="message", text=row["text"], at=moment(row["created_at"]), who=who))
-    quoting = Quoting(plan.terms, found.texts[-QUOTED_MESSAGES:], is_any=len(plan.alternatives) > 1)
-    _find_unanswered(connection, found, Quoting(()) if is_narrowed else quoting)
+    quoting = words.over(found.texts[-QUOTED_MESSAGES:])
+    _find_unanswered(connection, found, Quoting(()) if found.is_narrowed else quoting)
     _find_repeats(connection, found, quoting)
     _find_copies(connection, found, quoting)
     return quoting
 
 
-def _messages(connection: Connection, query: SearchQuery) -> tuple[SearchPlan, set[int]]:
-    """What the words mean, and the messages that have them: of a sentence, those that have its subject."""
-    plan, words = inflected(query.text), query.text.split()
+def _messages(connection: Connection, query: SearchQuery) -> tuple[SearchPlan, str, set[int]]:
+    """What the words mean, the words, and the messages that have them: of a sentence, those that have its subject."""
+    plan, phrase, words = inflected(query.text), query.text, query.text.split()
     beside = stop_words().union(_SAYING.split())
     subject = [word for word in words if word.strip("?!.,").casefold() not in beside]
     if words and not subject:
         raise Refused(TOO_COMMON)
     ids = _matching(connection, plan, query)
     if not ids and len(subject) < len(words) and '"' not in query.text:
-        plan = inflected(" ".join(subject))
+        plan, phrase = inflected(" ".join(subject)), " ".join(subject)
         ids = _matching(connection, plan, query)
-    return plan, ids
+    return plan, phrase.replace('"', " ").strip("?!., "), ids
 
 
 def _matching(connection: Connection, plan: SearchPlan, query: SearchQuery) -> set[int]:
@@ -400,8 +383,10 @@ class Quoting:
 
 
 def _read(text: str) -> str:
-    """The text without the escapes of JSON, followed by what it says without emphasis where that differs."""
+    """The text without the escapes of JSON, HTML and URLs, and what it says without emphasis where that differs."""
     plain = clean(_ESCAPE.sub(lambda found: chr(int(found[1] or "20", 16)), text)) if "\\" in text else text
+    plain = html.unescape(plain) if "&" in plain else plain
+    plain = f"{plain}\n{unquote_plus(plain)}" if "%" in plain else plain
     return f"{plain}\n{_EMPHASIS.sub('', plain)}" if _EMPHASIS.search(plain) else plain
 
 

@@ -5,8 +5,13 @@ written with it after a later one is refused.
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import json
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from operator import xor
 from typing import TYPE_CHECKING
 
 from core.errors import StaleReadError, StoreError
@@ -20,6 +25,18 @@ if TYPE_CHECKING:
 
 COUNT = "erasures"
 """Key of `state_meta`: counts erasures begun and ended, and accounts unlinked. Most writes look at this only."""
+KEY = "erasure_key"
+"""Key of `state_meta`: what an erasure is noted under outside of state.db. Each count puts its digest in its place, so
+that a note is read by nothing but a backup from before, which has the words themselves."""
+_LINE = re.compile(r"(?m)^(\d{1,6}) (\S{10}) (\S+) ((?:[0-9a-f]{2})+)$")
+_NOTED = (
+    "SELECT id, lane, account, scopes, made_at, json_remove(list, '$.messages') AS list FROM erasures WHERE id = :id"
+)
+"""In a backup other messages may have these ids: they are looked for again."""
+_REPEAT = """
+REPLACE INTO erasures (id, lane, account, scopes, list, made_at, begun_at)
+VALUES (:id, :lane, :account, :scopes, :list, :made_at, :now)
+"""
 _TOUCHING = f"""
 SELECT 1 FROM erasures WHERE begun_at NOT NULL AND COALESCE(number, 9223372036854775807) > :number
     AND {overlaps("erasures.scopes", "scopes")}
@@ -32,20 +49,21 @@ _OPEN_ENTRIES = f"SELECT id FROM inbox WHERE {in_list('id', 'ids')}"
 
 def taken(connection: Connection, scopes: str) -> ErasureEpoch | None:
     """The epoch as of now; None while something in these scopes is being erased."""
-    epoch = ErasureEpoch(scopes, _counted(connection))
+    epoch = ErasureEpoch(scopes, counted(connection))
     return None if _is_touched(connection, epoch) else epoch
 
 
 def check(connection: Connection, epoch: ErasureEpoch | None) -> None:
     """Raises StaleReadError where something in its scopes was erased since, or is being erased."""
-    if epoch is not None and _counted(connection) != epoch.number and _is_touched(connection, epoch):
+    if epoch is not None and counted(connection) != epoch.number and _is_touched(connection, epoch):
         raise StaleReadError("Something was forgotten meanwhile, so this was not kept. Ask again.")
 
 
 def count(connection: Connection) -> int:
     """Counts one more; the new number."""
-    number = _counted(connection) + 1
+    number = counted(connection) + 1
     set_meta(connection, COUNT, str(number))
+    set_meta(connection, KEY, hashlib.sha256(f"{meta(connection, KEY)}".encode()).hexdigest())
     return number
 
 
@@ -55,8 +73,38 @@ def part(connection: Connection, scopes: frozenset[Scope]) -> None:
     connection.execute("INSERT INTO partings (number, scopes) VALUES (:number, :scopes)", values)
 
 
-def _counted(connection: Connection) -> int:
+def counted(connection: Connection) -> int:
     return int(meta(connection, COUNT) or 0)
+
+
+def noted(connection: Connection, token: str, now: datetime) -> str:
+    """A begun erasure as a line of a journal outside of state.db, which only a backup from before can read."""
+    content = json.dumps(dict(connection.execute(_NOTED, {"id": token}).fetchone())).encode()
+    return f"{counted(connection)} {now:%Y-%m-%d} {token} {_masked(connection, token, content).hex()}"
+
+
+def repeat(connection: Connection, journal: str, now: datetime) -> tuple[int, Sequence[str]]:
+    """Begins the erasures of a journal that this state.db, a backup from before, does not know, and counts up to them:
+    how many, and the days (ISO 8601) of those that it cannot read."""
+    known, begun, lost = counted(connection), 0, list[str]()
+    for number, day, token, content in sorted((int(line[0]), *line[1:]) for line in _LINE.findall(journal)):
+        while counted(connection) < number:
+            count(connection)
+        if number > known:
+            try:
+                values = json.loads(_masked(connection, token, bytes.fromhex(content)))
+            except ValueError:
+                lost.append(day)
+                continue
+            begun += connection.execute(_REPEAT, {**values, "now": now}).rowcount
+    has_words = connection.execute("SELECT 1 FROM messages LIMIT 1").fetchone()
+    return begun, list(dict.fromkeys(lost)) if has_words else ()
+
+
+def _masked(connection: Connection, token: str, content: bytes) -> bytes:
+    """The content under the key of now, or what was given as that again."""
+    stream = hashlib.shake_256(f"{meta(connection, KEY)} {token}".encode()).digest(len(content))
+    return bytes(map(xor, content, stream))
 
 
 def _is_touched(connection: Connection, epoch: ErasureEpoch) -> bool:

@@ -6,7 +6,7 @@ Which rows do repeat it is decided in `core/privacy`, again after the yes, and a
 from __future__ import annotations
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
@@ -64,8 +64,9 @@ class ErasureList:
     message id when it was `shown`; `counts` by the name that a person knows, `derived` is how much repeats it. `ids` by
     kind: "messages" were looked for (only these are stored), "repeats" are messages that repeat them, "asked" the
     command and its answer, "inbox" entries without an answer; the kinds of `COPIES`. `texts`: of the messages; `notes`:
-    entries of the files. Once erased: `asked` are memory services, `stuck` files that cannot be written; `is_clean`: no
-    byte is left."""
+    entries of the files. `phrase`: what was looked for, which filters have narrowed or not. Once erased: `asked` are
+    memory services, `stuck` files that cannot be written; `is_clean`: no byte is left; `is_noted`: for backups; `left`:
+    what still has the words, by the names of `SCANNED`; `files`: what has them in the home, if the owner is told."""
 
     request: ErasureRequest
     text: str = ""
@@ -82,6 +83,11 @@ class ErasureList:
     asked: tuple[str, ...] = ()
     stuck: tuple[str, ...] = ()
     is_clean: bool = False
+    is_noted: bool = False
+    phrase: str = ""
+    is_narrowed: bool = False
+    left: Counter[str] | None = None
+    files: tuple[str, ...] | None = None
 
     @property
     def values(self) -> dict[str, object]:
@@ -135,6 +141,16 @@ _FIRST = """(
     ORDER BY id LIMIT 1
 )"""
 """The message from which the title of a session was made."""
+SESSIONS = f"SELECT sessions.id FROM sessions WHERE {visible()}"
+IMPORTED = f"address_id IN (SELECT id FROM addresses WHERE platform = 'import') AND session_id IN ({SESSIONS})"
+IS_NO_NUMBER = "external_id GLOB '*[^0-9a-f-]*'"
+PLACES = f"""
+    id IN (SELECT address_id FROM sessions WHERE {visible()} AND end_reason = 'import')
+    AND id NOT IN (SELECT address_id FROM sessions WHERE end_reason IS NOT 'import')
+"""
+"""Addresses where nobody has talked here: what they are called came with an import."""
+OWN_OUTBOX = f"(:owner OR lane IN ({LANES}))"
+OWN_UPDATES = f"(:owner OR {in_list(_SENDING_ACCOUNT, 'own')})"
 _IDS = in_list("id", "ids")
 COPIES: Mapping[str, tuple[str, str]] = {
     "facts": (_made("facts", "content"), f"DELETE FROM facts WHERE {_IDS}"),
@@ -144,7 +160,7 @@ COPIES: Mapping[str, tuple[str, str]] = {
         f"DELETE FROM fact_changes WHERE {_IDS}",
     ),
     "note_changes": (_made("notes", "before, after", at="at"), f"DELETE FROM notes WHERE {_IDS}"),
-    "pending_notes": (_made("pending_notes", "operations", at="at"), f"DELETE FROM pending_notes WHERE {_IDS}"),
+    "pending_notes": (_made("pending_notes", "operations, reason", at="at"), f"DELETE FROM pending_notes WHERE {_IDS}"),
     "jobs": (
         _made("jobs", "text", message_id="NULL"),
         f"UPDATE jobs SET text = '', next_at = NULL, ended_at = COALESCE(ended_at, :now) WHERE {_IDS}",
@@ -161,8 +177,7 @@ COPIES: Mapping[str, tuple[str, str]] = {
         f"DELETE FROM actions WHERE {_IDS}",
     ),
     "updates": (
-        "SELECT update_id, NULL, NULL, raw FROM raw_updates WHERE failed_at IS NOT NULL "
-        f"AND (:owner OR {in_list(_SENDING_ACCOUNT, 'own')})",
+        f"SELECT update_id, NULL, NULL, raw, error FROM raw_updates WHERE failed_at IS NOT NULL AND {OWN_UPDATES}",
         f"DELETE FROM raw_updates WHERE {in_list('update_id', 'ids')}",
     ),
     "pairings": (
@@ -170,12 +185,38 @@ COPIES: Mapping[str, tuple[str, str]] = {
         f"WHERE :owner OR {in_list(_ASKING_ACCOUNT, 'own')}",
         f"UPDATE pairings SET inbound = json_set(inbound, '$.text', '') WHERE {in_list('code', 'ids')}",
     ),
+    "errors": (
+        f"SELECT id, NULL, NULL, error FROM outbox WHERE error <> '' AND {OWN_OUTBOX}",
+        f"UPDATE outbox SET error = 'forgotten' WHERE {_IDS}",
+    ),
+    # Of what was brought from elsewhere, names go too; those that a platform gives come with every message.
+    "senders": (
+        f"SELECT DISTINCT sender_name, NULL, NULL, sender_name FROM messages WHERE {IMPORTED}",
+        f"UPDATE messages SET sender_name = '', sent = NULL WHERE {in_list('sender_name', 'ids')} AND {IMPORTED}",
+    ),
+    "message_names": (
+        f"SELECT id, NULL, NULL, external_id FROM messages WHERE {IMPORTED} AND {IS_NO_NUMBER}",
+        f"UPDATE messages SET external_id = NULL WHERE {_IDS}",
+    ),
+    "places": (
+        f"SELECT id, NULL, NULL, chat_id, thread_id FROM addresses WHERE {PLACES}",
+        f"UPDATE addresses SET chat_id = 'forgotten-' || id, thread_id = '' WHERE {_IDS}",
+    ),
 }
 """What selects the rows that may repeat what was said (id, message from which it was made, moment, texts) and what
 erases `:ids` of them, by kind. Messages that repeat others are in `CONVERSATION`."""
-UNNAMED = ("repeats", *(COPIES.keys() - {"facts", "jobs", "sources"}))
+UNNAMED = ("repeats", *(COPIES.keys() - {"facts", "jobs"}))
 """What a person sees as one number."""
 
+INBOX = f"""
+    inbox.address_id IN (SELECT sessions.address_id FROM sessions WHERE {visible()})
+    OR {in_list("json_extract(inbox.inbound, '$.scope')", "scopes")}
+"""
+ENCODED = f"""
+SELECT id, text FROM messages
+WHERE session_id IN ({SESSIONS}) AND kind = 'chat' AND text GLOB '*[%&\\]*' AND (NOT :limited OR sender_id = :sender)
+"""
+"""Messages that may have the words as URLs, HTML and JSON write them, which the index does not."""
 CONVERSATION = f"""
 SELECT id, role, kind, text, blocks, tools, sender_id FROM messages
 WHERE session_id IN (SELECT sessions.id FROM sessions WHERE {visible()}) AND (
@@ -194,11 +235,7 @@ WAITING = f"""
 SELECT inbox.id, inbox.inbound, messages.id AS message_id
 FROM inbox LEFT JOIN messages
     ON messages.address_id = inbox.address_id AND messages.external_id = inbox.external_id
-WHERE (:made_at IS NULL OR inbox.received_at <= :made_at) AND (
-    inbox.address_id IN (SELECT sessions.address_id FROM sessions WHERE {visible()})
-    OR {in_list("json_extract(inbox.inbound, '$.scope')", "scopes")}
-)
-ORDER BY inbox.id
+WHERE (:made_at IS NULL OR inbox.received_at <= :made_at) AND ({INBOX}) ORDER BY inbox.id
 """
 """The events that had no answer when the list was shown, with the id of their message if there is one."""
 ASKED = f"""
@@ -220,10 +257,9 @@ DELETE FROM notes
 WHERE {visible("notes.scope_id")} AND ({in_list("before", "notes")} OR {in_list("after", "notes")})
 """
 """Also the change that took the note out of its file."""
-_SESSIONS = f"SELECT sessions.id FROM sessions WHERE {visible()}"
 _CUT_CONTEXTS = f"""
 UPDATE messages SET sent = json_array(json_extract(sent, '$[0]'), json_extract(sent, '$[1]'))
-WHERE sent NOT NULL AND json_array_length(sent) > 2 AND session_id IN ({_SESSIONS})
+WHERE sent NOT NULL AND json_array_length(sent) > 2 AND session_id IN ({SESSIONS})
 """
 """Leaves of what was sent only the time line and the question."""
 _BEGUN = "SELECT * FROM erasures WHERE begun_at < COALESCE(:before, begun_at + 1) AND done_at IS NULL"
@@ -328,14 +364,14 @@ def _list_of(row: Row) -> ErasureList:
 def _erase_copies(connection: Connection, found: ErasureList, now: datetime) -> None:
     want_compaction(connection)
     close_entries(connection, found.ids["inbox"], now)
+    values = {**found.values, "now": now}
     for kind, (_, statement) in COPIES.items():
-        connection.execute(statement, {"now": now, "ids": list_value(found.ids[kind])})
-    values = found.values
+        connection.execute(statement, {**values, "ids": list_value(found.ids[kind])})
     connection.execute(_DELETE_NOTE_CHANGES, {**values, "notes": list_value(found.notes)})
     connection.execute(_CUT_CONTEXTS, values)
-    for row in connection.execute(f"{_SESSIONS} AND ended_at IS NULL AND system_prompt <> ''", values).fetchall():
+    for row in connection.execute(f"{SESSIONS} AND ended_at IS NULL AND system_prompt <> ''", values).fetchall():
         disturb(connection, row["id"], "forget")
-    connection.execute(f"UPDATE sessions SET system_prompt = '' WHERE id IN ({_SESSIONS})", values)
+    connection.execute(f"UPDATE sessions SET system_prompt = '' WHERE id IN ({SESSIONS})", values)
 
 
 def erase_messages(connection: Connection, ids: Sequence[int]) -> None:

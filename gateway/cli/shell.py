@@ -73,6 +73,8 @@ def visit(work: Callable[[Services, CommandContext], Awaitable[object]], scope: 
         general = settings.general.model_copy(update={"log_level": "warning"})
         logs.configure(settings.model_copy(update={"general": general}), settings.home / LOG)
         async with Services.open(settings) as services:
+            if services.restored:
+                typer.echo(plain(services.restored), err=True)
             now, own = services.clock.now(), LOCAL if scope is None else Scope(key=scope)
             inbound = Inbound(
                 kind="message",

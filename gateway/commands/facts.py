@@ -184,7 +184,7 @@ class FactCommands:
     async def _forget(self, fact: Fact, context: CommandContext) -> Answer:
         phrase = " ".join(re.sub(r'["“”„″]', " ", fact.content).split())
         traces = await self._services.forgetting.look(f'"{phrase}"', context.erasure_request)
-        shown, token = (traces_text(traces, self.known.zone), traces.token) if traces else (self._line(fact), "")
+        shown, token = (traces_text(traces, self.known.zone), traces.token) if traces.token else (self._line(fact), "")
         confirm = Command(name="memory", arguments=f"forget f{fact.id} {CONFIRMED}{token}".strip())
         return Answer(text=f"{shown}\n\n{texts.CONFIRM_ERASURE}", confirm=confirm)
 

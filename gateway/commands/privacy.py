@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import asdict
 from datetime import tzinfo
 
@@ -19,7 +19,7 @@ from core.transfer.formats import to_line
 from core.types import Answer, Command, File
 from gateway import texts
 from gateway.commands.registry import CommandContext, announced
-from gateway.services import Services
+from gateway.services import STATE, Services
 
 CONFIRMED = "--confirmed "
 """Stands before the token in what a yes runs; the token is the person's secret."""
@@ -45,9 +45,10 @@ class ForgetCommands:
                 text = str(refusal)
             return Answer(text=text, has_erased=True)
         traces = await self._forgetting.look(command.arguments, request)
-        if traces is None:
+        if not traces.token:
             mine = " that you said here" if request.is_limited else ""
-            return Answer(text=f"I have nothing{mine} with all of these words, so there is nothing to forget.")
+            nothing = f"I have nothing{mine} with all of these words, so there is nothing to forget."
+            return Answer(text=" ".join([nothing, *_left(traces)]))
         confirm = Command(name="forget", arguments=CONFIRMED + traces.token)
         return Answer(text=f"{traces_text(traces, self._zone)}\n\n{texts.CONFIRM_ERASURE}", confirm=confirm)
 
@@ -71,16 +72,34 @@ def traces_text(traces: ErasureList, zone: tzinfo) -> str:
 
 
 def receipt_text(receipt: ErasureList) -> str:
-    said = [
-        f"Forgotten: {_things(receipt, '', 'repeated')}.",
-        texts.ERASED if receipt.is_clean else texts.NOT_YET_ERASED,
-    ]
+    said = [f"Forgotten: {_things(receipt, '', 'repeated')}.", *_left(receipt)]
+    if not receipt.is_clean:
+        said.append(texts.NOT_YET_ERASED)
     if asked := receipt.asked:
         were, are = ("was", "is") if len(asked) == 1 else ("were", "are")
         told = f"{' and '.join(asked)} {were} told of it and {are} being asked to erase it"
         said.append(f"{told}; when that cannot be done, the owner hears of it.")
     said += [f"`{name}` cannot be written, so some of it still stands there." for name in receipt.stuck]
-    return " ".join([*said, texts.LEFT_TO_YOU])
+    return " ".join([*said, texts.LEFT_TO_YOU if receipt.is_noted or receipt.is_done else texts.NOT_NOTED])
+
+
+def _left(receipt: ErasureList) -> Iterator[str]:
+    """What was found by looking for it once it was erased; of a list that was erased before, nothing is known."""
+    if receipt.left is None:
+        return
+    stays = texts.table("STAYS")
+    left = [texts.counted(many, name) for name, many in receipt.left.items() if name not in stays]
+    whose = "limited" if receipt.request.is_limited else "narrowed" if receipt.is_narrowed else "other"
+    if left:
+        yield texts.table("LEFT")[whose].format(things=texts.listed(left))
+    elif receipt.token:
+        yield texts.ERASED
+    yield from (stays[name] for name in receipt.left if name in stays)
+    if receipt.files is not None:
+        files = texts.listed([f"`{name}`" for name in receipt.files])
+        yield texts.IN_HOME.format(files=files) if files else texts.NOT_IN_HOME
+        if receipt.is_clean and STATE in receipt.files:
+            yield texts.IN_STATE
 
 
 def _things(found: ErasureList, whose: str, repeat: str) -> str:

@@ -13,7 +13,8 @@ from filelock import FileLock
 
 from core.errors import StaleReadError
 from core.notes import notebook as pages
-from core.privacy.forgetting import HomeFiles, Quoting
+from core.privacy.forgetting import Quoting
+from core.privacy.home_files import HomeFiles
 from core.types import Address, Json, Scope, Tool, ToolContext
 from tests.fixtures.forgetting import left_of
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway

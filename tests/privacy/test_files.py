@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from core.privacy.forgetting import HomeFiles, Quoting
+from core.privacy.forgetting import Quoting
+from core.privacy.home_files import HomeFiles
 from core.types import Scope
 
 TERMINAL = Scope.account("terminal", "local")

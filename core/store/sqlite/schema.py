@@ -170,4 +170,6 @@ MIGRATIONS: tuple[str, ...] = (
     "ALTER TABLE pairings ADD COLUMN inbound TEXT;",
     # Of a room that was the owner's own: what was said there before stays the owner's.
     "ALTER TABLE own_rooms ADD COLUMN is_past INTEGER NOT NULL DEFAULT 0;",
+    # `core.store.epoch.KEY`
+    "INSERT INTO state_meta (key, value) VALUES ('erasure_key', lower(hex(randomblob(32))));",
 )

@@ -1,0 +1,253 @@
+"""Erased means erased: the receipt of /forget says what a look through everything has found afterwards."""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.privacy.home_files import encodings
+from core.store.archive import SCANNED
+from core.store.sqlite.database import Database
+from core.types import Address, Scope, Sender
+from tests.fixtures.command_line import good
+from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
+from tests.fixtures.scripted_model import ScriptedModel, says
+from tests.gateway.cli.test_main import imported
+
+pytestmark = pytest.mark.slow
+
+ROOM: dict[str, Any] = {
+    "address": Address(platform="telegram", chat_id="-100"),
+    "scope": Scope.room("telegram", "-100"),
+    "is_direct": False,
+}
+OPEN_ROOM = 'rooms = ["telegram:-100"]\n'
+NOTHING = "Nothing of it is left in what you can see here"
+CLEAN = "No file of the home has it"
+WAYS = {
+    "as is": "Zürich Nord",
+    "small": "zürich nord",
+    "large": "ZÜRICH NORD",
+    "decomposed": unicodedata.normalize("NFD", "Zürich Nord"),
+    "JSON": json.dumps({"at": "Zürich Nord"}),
+    "HTML": "Z&#252;rich Nord",
+    "HTML by name": "Z&uuml;rich Nord",
+    "URL": "https://maps.example/?q=Z%C3%BCrich%20Nord&z=3",
+    "form": "q=Z%c3%bcrich+Nord",
+}
+
+
+async def forget(harness: GatewayHarness, what: str, who: str = "42", **changes: object) -> str:
+    await harness.say(f"/forget {what}", who, **changes)
+    return (await harness.say("yes", who, **changes)).text
+
+
+def having(home: Path, *phrases: str) -> list[str]:
+    """Whose bytes have one of the phrases in any of its encodings, of all files in the home and beside it."""
+    wanted = frozenset().union(*map(encodings, phrases))
+    files = [path for path in home.parent.rglob("*") if path.is_file()]
+    return [path.name for path in files if any(one in path.read_bytes().lower() for one in wanted)]
+
+
+def exported(reply: KeptReply) -> str:
+    assert reply.answer is not None
+    assert reply.answer.files
+    return "".join(file.content.decode() for file in reply.answer.files)
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_it_is_found_and_erased_however_it_is_encoded(home: Path, way: str) -> None:
+    async with open_gateway(home, ScriptedModel(says("Fine."), says("Good."))) as harness:
+        await harness.say(f"Look: {WAYS[way]}")
+        await harness.say("The weather is fine in Bern")
+        receipt = await forget(harness, "Zürich Nord")
+        assert "Forgotten: 1 message" in receipt
+        assert NOTHING in receipt
+        assert CLEAN in receipt
+        assert having(home, "Zürich Nord") == []
+        said = exported(await harness.say("/export"))
+        assert "rich" not in said
+        assert "Bern" in said
+
+
+LINES = [
+    {
+        "session": "zanzibar-2026",
+        "title": "Off to the sea",
+        "chat": "zanzibar/beach",
+        "role": "user",
+        "sender": "Captain Zanzibar",
+        "text": "The boat is late",
+        "at": "2026-05-03",
+        "id": "zanzibar.1",
+    },
+    {
+        "session": "ferries",
+        "title": "To Zanzibar",
+        "role": "user",
+        "sender": "Ben",
+        "text": "When does it leave?",
+        "at": "2026-05-04",
+        "id": "m1",
+    },
+]
+
+
+def test_the_names_of_an_import_go_along(home: Path) -> None:
+    """Of sessions, chats, senders, messages; titles."""
+    imported(home, LINES)
+    (home / "history.jsonl").unlink()
+    assert having(home, "Zanzibar") == ["state.db"]
+    receipt = good(home, "forget", "Zanzibar", "--yes")
+    assert NOTHING in receipt
+    assert CLEAN in receipt
+    assert having(home, "Zanzibar") == []
+    left = [json.loads(line) for line in good(home, "export").splitlines()]
+    assert [line["text"] for line in left] == ["The boat is late", "When does it leave?"]
+    assert "sender" not in left[0]
+    assert left[1]["sender"] == "Ben"
+    assert left[1]["session"] == "ferries"
+    imported(home, [{**LINES[0], "text": "The boat is here", "id": "m2"}])
+    assert "The boat is here" in good(home, "export"), "a place that was renamed stands in nobody's way"
+
+
+async def test_titles_jobs_and_errors_are_found_too(home: Path) -> None:
+    async with open_gateway(home, ScriptedModel(says("Hm."))) as harness:
+        await harness.say("Hello there")
+        await harness.say("/title Zanzibar plans")
+        await harness.say("/remind tomorrow at 9 pack for Zanzibar")
+        await harness.say("/cron add every monday at 8:30 what is new in Zanzibar?")
+        for key, error in (("memory:honcho:1:1:sync_turn", "400: cannot keep 'Zanzibar'"), ("k", "no Zan\\u007aibar")):
+            await harness.services.database.execute(
+                "INSERT INTO outbox (key, lane, kind, created_at, dead_at, error) "
+                "VALUES (:key, 'memory:honcho/1', 'memory', 1, 1, :error)",
+                {"key": key, "error": error},
+            )
+        (home / "mneme.log").write_text("started\nhoncho: 400 Zanzibar\n")
+        receipt = await forget(harness, "Zanzibar")
+        assert "2 reminders" in receipt
+        assert NOTHING in receipt
+        assert CLEAN in receipt
+        assert having(home, "Zanzibar") == []
+        assert "Zanzibar" not in exported(await harness.say("/export"))
+
+
+async def test_a_name_that_a_platform_gives_is_named(home: Path) -> None:
+    named: dict[str, Any] = {"sender": Sender(id="42", name="Zanzibar Ana")}
+    async with open_gateway(home, ScriptedModel(says("Hm."))) as harness:
+        await harness.say("I am from Zanzibar", **named)
+        receipt = await forget(harness, "Zanzibar", **named)
+        assert NOTHING in receipt
+        assert "A name that a platform gives somebody stays" in receipt
+        assert "`state.db` has it in a name" in receipt
+        nothing = (await harness.say("/forget Zanzibar", **named)).text
+        assert "nothing to forget" in nothing
+        assert "A name that a platform gives somebody stays" in nothing
+
+
+async def test_nobody_learns_what_another_said(home: Path) -> None:
+    async with open_gateway(home, ScriptedModel(says("Hm."), says("So."))) as harness:
+        await harness.say("My sister moved to Zanzibar", "42")
+        await harness.say("I moved to Zanzibar", "7")
+        (home / "AGENTS.md").write_text("Speak of zanzibar.")
+        receipt = await forget(harness, "Zanzibar", "7")
+        assert NOTHING in receipt
+        for secret in ("home", "state.db", "AGENTS", "others"):
+            assert secret not in receipt
+        await harness.say("And I moved to Zanzibar again", "7")
+        receipt = await forget(harness, "Zanzibar", "42")
+        assert NOTHING in receipt, "he does not see what the other one said"
+        assert "In the home it still stands in `AGENTS.md` and `state.db`." in receipt
+        assert "I moved" in (await harness.say("/recall Zanzibar", "7")).text
+
+
+async def test_in_a_room_it_says_what_stays_there_and_nothing_of_the_home(home: Path) -> None:
+    async with open_gateway(home, options=OPEN_ROOM) as harness:
+        await harness.say("Zanzibar is mine", "7", **ROOM)
+        await harness.say("Zanzibar is ours", "8", **ROOM)
+        await harness.say("Zanzibar is my secret", "7")
+        receipt = await forget(harness, "Zanzibar", "7", **ROOM)
+        assert "It still stands here in 1 message that others said or made" in receipt
+        (home / "AGENTS.md").write_text("Speak of Zanzibar.")
+        receipt = await forget(harness, "Zanzibar", "42", **ROOM)
+        assert NOTHING in receipt
+        assert "home" not in receipt, "the owner asks where others read"
+
+
+async def test_what_one_said_in_a_room_is_named_in_private_only(home: Path) -> None:
+    async with open_gateway(home, ScriptedModel(says("Hm.")), options=OPEN_ROOM) as harness:
+        await harness.say("I moved to Zanzibar", "7")
+        await harness.say("Zanzibar is mine", "7", **ROOM)
+        await harness.say("Lisbon is mine", "7", **ROOM)
+        await harness.say("Lisbon is nice", "7")
+        assert "You said it in a room as well" in await forget(harness, "Zanzibar", "7")
+        assert "You said it in a room as well" in (await harness.say("/forget Zanzibar", "7")).text
+        receipt = await forget(harness, "Zanzibar", "7", **ROOM)
+        assert NOTHING in receipt
+        assert "as well" not in await forget(harness, "Lisbon", "7", **ROOM), "others read what he said elsewhere"
+        assert "Zanzibar" not in exported(await harness.say("/export", "7"))
+
+
+async def test_what_filters_leave_out_is_said(home: Path) -> None:
+    async with open_gateway(home, ScriptedModel(says("Zanzibar!"))) as harness:
+        await harness.say("I moved to Zanzibar")
+        receipt = await forget(harness, "Zanzibar role:user")
+        assert "It still stands in 1 message that your filters leave out." in receipt
+
+
+async def test_the_index_is_as_if_it_had_never_been_said(home: Path) -> None:
+    """What it holds is what a rebuild makes of the rows that are left."""
+
+    async def terms(harness: GatewayHarness) -> Sequence[object]:
+        def work(connection: Any) -> list[object]:
+            found: list[object] = []
+            for index in ("messages_fts", "chunks_fts", "facts_fts"):
+                connection.execute(f"CREATE VIRTUAL TABLE temp.words USING fts5vocab('main', '{index}', 'instance')")
+                found += map(tuple, connection.execute("SELECT * FROM temp.words ORDER BY 1, 2, 3, 4"))
+                connection.execute("DROP TABLE temp.words")
+            return found
+
+        return await harness.services.database.write(work)
+
+    async with open_gateway(home, ScriptedModel(says("Hm."), says("So."))) as harness:
+        await harness.say("I moved to Zanzibar in May")
+        await harness.say("My dentist is Dr. Weiss")
+        while await harness.services.recall.tend():
+            pass
+        before = await terms(harness)
+        await forget(harness, "Zanzibar")
+        while await harness.services.recall.tend():
+            pass
+        erased = await terms(harness)
+        await harness.services.recall.rebuild()
+        while await harness.services.recall.tend():
+            pass
+        assert erased == await terms(harness)
+        assert "zanzibar" in str(before)
+        assert "zanzibar" not in str(erased)
+
+
+WORDLESS = {
+    "state_meta": "keys, and how platforms stand, which is written anew all the time",
+    "rooms own_rooms people partings veils": "numbers of accounts and rooms",
+    "answered told fact_marks fact_rereads chunks chunk_counts disturbances fact_entities": "ids",
+    "calls": "tokens",
+    "links": "codes, good for an hour at most",
+    "erasures": "lists that nobody has confirmed; the others have no words",
+}
+
+
+async def test_every_table_is_looked_through_or_it_is_said_why_not(database: Database) -> None:
+    def work(connection: Any) -> set[str]:
+        made = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND sql IS NOT NULL")
+        return {row[0] for row in made if not re.search("_fts|_vocabulary|^sqlite_", row[0])}
+
+    looked_through = set(re.findall(r"FROM (\w+)", " ".join(chain.from_iterable(SCANNED.values()))))
+    assert await database.read(work) - looked_through == {name for names in WORDLESS for name in names.split()}

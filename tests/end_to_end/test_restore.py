@@ -1,0 +1,147 @@
+"""A backup that is put back repeats what was erased since, or says that it cannot."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from collections.abc import Sequence
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from core.privacy.home_files import encodings
+from core.store import epoch
+from core.types import Address, Scope
+from tests.fixtures.command_line import good, mneme
+from tests.fixtures.gateway_harness import open_gateway
+from tests.fixtures.scripted_model import ScriptedModel, says
+
+pytestmark = pytest.mark.slow
+
+SAID = "I moved to Zanzibar in May.\nI live by the sea.\n/memory add Zanzibar is warm\n"
+FORGET = "/forget Zanzibar\nyes\n"
+
+
+def backed_up(home: Path) -> Path:
+    """A copy as docs/operating.md makes it: state.db with SQLite's own means, the rest as it is."""
+    copy = home.with_name("backup")
+    shutil.copytree(home, copy, ignore=shutil.ignore_patterns("state.db*"))
+    with sqlite3.connect(home / "state.db") as source, sqlite3.connect(copy / "state.db") as target:
+        source.backup(target)
+    source.close()
+    target.close()
+    return copy
+
+
+def put_back(copy: Path, home: Path) -> None:
+    shutil.rmtree(home)
+    shutil.copytree(copy, home)
+
+
+def having(word: str, folder: Path) -> Sequence[str]:
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return sorted(path.name for path in files if any(one in path.read_bytes().lower() for one in encodings(word)))
+
+
+def test_what_was_erased_since_is_erased_again(home: Path) -> None:
+    good(home, "chat", stdin=SAID)
+    copy = backed_up(home)
+    assert "A backup that is put back here forgets it again" in good(home, "chat", stdin=FORGET)
+    assert having("Zanzibar", home) == []
+    journal = home.with_name("home.erasures")
+    assert journal.stat().st_mode & 0o777 == 0o600
+    put_back(copy, home)
+    assert "MEMORY.md" in having("Zanzibar", home)
+    done = mneme(home, "recall", "Zanzibar")
+    assert "what was forgotten since then is forgotten again (1 erasure)" in done.stderr
+    assert "moved" not in done.stdout
+    assert having("Zanzibar", home) == []
+    assert "by the sea" in good(home, "recall", "sea")
+    assert mneme(home, "recall", "sea").stderr == "", "it is said once"
+
+
+def test_run_and_check_say_it_too(home: Path) -> None:
+    good(home, "chat", stdin=SAID)
+    copy = backed_up(home)
+    good(home, "forget", "Zanzibar", "--yes")
+    put_back(copy, home)
+    assert "is forgotten again" in mneme(home, "check").stdout
+    assert having("Zanzibar", home) == []
+    put_back(copy, home)
+    assert "is forgotten again" in mneme(home, "chat", stdin="hello\n").stderr
+    assert having("Zanzibar", home) == [], "as often as it is put back"
+
+
+def test_only_a_backup_can_read_what_was_noted(home: Path) -> None:
+    """Whoever has the home and the journal beside it does not learn the words."""
+    good(home, "chat", stdin=SAID)
+    with sqlite3.connect(home / "state.db") as looking:
+        (key,) = looking.execute("SELECT value FROM state_meta WHERE key = ?", (epoch.KEY,)).fetchone()
+    looking.close()
+    good(home, "forget", "Zanzibar", "--yes")
+    assert having("Zanzibar", home.parent) == []
+    assert having(key, home.parent) == [], "not even the key is left that could read it"
+
+
+def test_a_backup_that_is_too_old_says_so(home: Path) -> None:
+    good(home, "chat", stdin=SAID)
+    copy = backed_up(home)
+    with sqlite3.connect(copy / "state.db") as older:
+        # As a version without keys leaves it, and its migration makes one.
+        older.execute("UPDATE state_meta SET value = 'another' WHERE key = ?", (epoch.KEY,))
+    older.close()
+    good(home, "forget", "Zanzibar", "--yes")
+    put_back(copy, home)
+    said = mneme(home, "status").stderr
+    assert "too old for that to be repeated" in said
+    assert "mneme forget it again" in said
+    assert "moved" in good(home, "recall", "Zanzibar")
+    assert mneme(home, "status").stderr == ""
+
+
+def test_a_new_home_has_nothing_to_repeat(home: Path) -> None:
+    good(home, "chat", stdin=f"{SAID}{FORGET}")
+    shutil.rmtree(home)
+    home.mkdir()
+    assert mneme(home, "status").stderr == ""
+    assert "moved" in good(home, "chat", stdin=f"{SAID}/recall Zanzibar\n")
+
+
+def test_where_nothing_can_be_noted_the_receipt_says_so(home: Path) -> None:
+    good(home, "chat", stdin=SAID)
+    home.with_name("home.erasures").mkdir()
+    assert "a backup that is put back brings it back" in good(home, "chat", stdin=FORGET)
+
+
+def test_a_line_that_broke_off_is_passed_over(home: Path) -> None:
+    good(home, "chat", stdin=SAID)
+    copy = backed_up(home)
+    good(home, "forget", "Zanzibar", "--yes")
+    with home.with_name("home.erasures").open("a") as journal:
+        journal.write("99 2026-11-22 0123456789abcdef 0\n\n99 2026-11-22 0123")
+    put_back(copy, home)
+    assert "is forgotten again" in mneme(home, "status").stderr
+
+
+async def test_what_each_asked_for_is_repeated_for_each(home: Path) -> None:
+    """And nothing else: what another one said with the same words stays, as does what was said there since."""
+    room = Scope.room("telegram", "-100")
+    place = Address(platform="telegram", chat_id="-100")
+    options = 'rooms = ["telegram:-100"]\n'
+    async with open_gateway(home, ScriptedModel(says("Hm."), says("So.")), options) as harness:
+        await harness.say("I moved to Zanzibar", "42")
+        await harness.say("Zanzibar is mine", "7", address=place, scope=room, is_direct=False)
+        await harness.say("Zanzibar is ours", "8", address=place, scope=room, is_direct=False)
+        await harness.services.database.checkpoint()
+        copy = backed_up(home)
+        for line in ("/forget Zanzibar", "yes"):
+            await harness.say(line, "7", address=place, scope=room, is_direct=False)
+    put_back(copy, home)
+    async with open_gateway(home, ScriptedModel(), options) as harness:
+        harness._ids = count(100)
+        assert "1 erasure" in harness.services.restored
+        assert "I moved" in (await harness.say("/recall Zanzibar", "42")).text
+        found = (await harness.say("/recall Zanzibar", "8", address=place, scope=room, is_direct=False)).text
+        assert "ours" in found
+        assert "mine" not in found
