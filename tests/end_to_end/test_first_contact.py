@@ -52,7 +52,7 @@ def code_in(said: Sequence[str]) -> Any:
 
 async def two_strangers(live: LiveSystem) -> tuple[Read, Read, str, str]:
     """Somebody on each platform writes; what they read there, and their codes."""
-    boris = live.discord.user("Boris")
+    boris = live.discord.user("B\u043eris")
     channel = live.discord.dm(boris)
     live.telegram.user_says(STRANGER, "/start")
     live.telegram.user_says(STRANGER, "Is the ferry at nine?")
@@ -67,8 +67,13 @@ async def two_strangers(live: LiveSystem) -> tuple[Read, Read, str, str]:
 async def test_who_is_approved_while_it_runs_is_told_and_answered(home: Path) -> None:
     async with LiveSystem.open(home) as live:
         await live.start()
+        live.tells_telegram("hello")
+        await live.until(lambda: "You said: hello" in live.telegram.texts(PERSON))
+        live.telegram.person(STRANGER, "Ana\u202e")
         telegram, discord, code, other = await two_strangers(live)
         assert "The person who runs me" in telegram()[0]
+        marked = ("Ana\u2039U+202E\u203a (⚠ invisible characters;", "B\u043eris (⚠ letters of two alphabets;")
+        await live.until(lambda: all(one in str(live.telegram.texts(PERSON)) for one in marked))
         live.tells_telegram(f"/approve {code}")
         await live.until(lambda: telegram()[1:] == [ADMITTED, "You said: Is the ferry at nine?"])
         await asyncio.to_thread(good, home, "approve", other)
