@@ -16,13 +16,14 @@ SHORTEST_CHARS = 8
 _ADDRESS = re.compile(r"""(?<=://)[^/\s@"'<>?#]{1,300}(?=@)""")
 _NAMED = re.compile(
     r"""(
-        \bauthorization\b["']?\s{0,3}[:=]\s{0,3}["']?(?:(?:bearer|basic|bot|token|digest)\s{1,3})?+
+        \bauthorization\b(?:\\?["'])?\s{0,3}[:=]\s{0,3}(?:\\?["'])?(?:(?:bearer|basic|bot|token|digest)\s{1,3})?+
       | \bbearer\s{1,3}(?=\S{0,100}\d) | \bbasic\s{1,3}(?=\S{1,100}(?-i:[A-Z\d=]))
-      | \bcookie["']?\s{0,3}[:=]\s{0,3}["']?
+      | \bcookie(?:\\?["'])?\s{0,3}[:=]\s{0,3}(?:\\?["'])?
       | [?&](?:key|sig)=
       | (?:token|secret|passw(?:or)?d|api[_-]?key|(?:access|private)[_-]?key|signature)
-        (?:["']\s{0,3}:\s{0,3}["'] | ["']?\s{0,3}=\s{0,3}["']? | \s{0,3}:\s{0,3}(?=[^\s"',;]{5,100}\d|\S{0,5}\d\S{5}))
-    )(?!\[secret)[^\s"'&<>,;)}\]]{4,}""",
+        (?:\\?["']\s{0,3}:\s{0,3}\\?["'] | (?:\\?["'])?\s{0,3}=\s{0,3}(?:\\?["'])?
+          | \s{0,3}:\s{0,3}(?=[^\s"',;]{5,100}\d|\S{0,5}\d\S{5}))
+    )(?!\[secret)[^\s"'\\&<>,;)}\]]{4,}""",
     re.X | re.I,
 )
 """Behind the name of a header, a parameter or a field; of a plain word and a colon only what has a digit."""

@@ -32,6 +32,8 @@ def _no_secrets_of_other_tests(monkeypatch: pytest.MonkeyPatch) -> None:
         ("authorization: Basic bWU6aHVudGVy, again", "authorization: Basic [secret], again"),
         ("401 for Bearer abcdef0123456789", "401 for Bearer [secret]"),
         ('{"x-api-key": "hush-hush"}', '{"x-api-key": "[secret]"}'),
+        (r'"said": "{\"x-api-key\": \"hush-hush\"}"', r'"said": "{\"x-api-key\": \"[secret]\"}"'),
+        (r'"said": "password=\"hush-hush\""', r'"said": "password=\"[secret]\""'),
         ("x-api-key: 1234567890", "x-api-key: [secret]"),
         ("GET /v1?access_token=hush&page=2", "GET /v1?access_token=[secret]&page=2"),
         ("GET /v1?page=2&key=AbCdEf", "GET /v1?page=2&key=[secret]"),
