@@ -9,18 +9,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from functools import lru_cache, partial
+from functools import partial
 from typing import Protocol
 
 import structlog
 
 from core.errors import DeliveryError, MnemeError
-from core.markup.markdown import StyledText, render, split
+from core.markup.markdown import GrowingText, StyledText, off_loop, render, split
 from core.ports import DeliveryRecord
 from core.types import Answer
 
 _PATIENCE_S = 30.0
-_MEASURED_PARTS = 2000
 _NO_TEXT = StyledText("(no text)")
 _TYPING_AFTER_S = 0.2
 """What is answered by then needs no typing."""
@@ -84,8 +83,7 @@ class StreamedReply:
         self._news = asyncio.Event()
         self._ending = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
-        # Drafts of one growing text measure the same beginnings again and again.
-        self._measure = lru_cache(_MEASURED_PARTS)(api.measure)
+        self._growing = GrowingText(api.limit_chars, api.measure)
 
     def begin(self, record: DeliveryRecord) -> None:
         """Starts typing and drafts, which end when the calling task ends. Called once, inside a running event loop."""
@@ -107,11 +105,11 @@ class StreamedReply:
         all; raises DeliveryError beyond, and then goes on where it was when called again."""
         await self._stop()
         await self._api.prepare(answer)
-        parts = self._parts(answer.text)
+        parts = await off_loop(self._parts, answer.text)
         # A message whose id is known is edited; one of which it is not known whether it was made may be there twice.
         unknown = len(self._posted) if self._is_uncertain else len(parts)
         if unknown == 0 and parts:
-            parts = self._parts(f"{_SEEN}\n\n{answer.text}")
+            parts = await off_loop(self._parts, f"{_SEEN}\n\n{answer.text}")
         elif unknown < len(parts):
             parts.insert(unknown, StyledText(_SEEN))
         self._patience_s = _PATIENCE_S
@@ -186,7 +184,7 @@ class StreamedReply:
 
     async def _show_draft(self) -> None:
         """Full parts are shown as they will stay; the text goes on in the next message."""
-        parts = self._parts(self._text)
+        parts = await off_loop(self._growing.parts, self._text)
         self._is_drafted = bool(parts) and not self._posted and await self._api.draft(parts[-1], self._nonce)
         if self._is_drafted:
             return
@@ -268,7 +266,7 @@ class StreamedReply:
             await asyncio.sleep(delay_s)
 
     def _parts(self, text: str) -> list[StyledText]:
-        return split(render(text), self._api.limit_chars, self._measure)
+        return split(render(text), self._api.limit_chars, self._api.measure)
 
 
 class QuietReply:

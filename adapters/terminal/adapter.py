@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from adapters.streaming import QuietReply
 from core.errors import DeliveryError, StoreError
-from core.markup.markdown import to_plain
+from core.markup.markdown import off_loop, to_plain
 from core.ports import Clock, DeliveryRecord, Reply, Sink
 from core.text.normalize import legible
 from core.types import LOCAL, Address, Answer, Command, CommandSpec, File, Inbound, Sender
@@ -165,7 +165,8 @@ class TerminalPipe:
 
     async def _print(self, record: DeliveryRecord, answer: Answer) -> None:
         """UTF-8 whatever the locale says."""
-        parts = [legible(to_plain(answer.text)).strip("\n"), *hints(answer), *map(self._save, answer.files)]
+        text = await off_loop(lambda markdown: legible(to_plain(markdown)).strip("\n"), answer.text)
+        parts = [text, *hints(answer), *map(self._save, answer.files)]
         rest = memoryview(("\n".join(part for part in parts if part) + "\n").encode("utf-8", "replace"))
         try:
             while rest:

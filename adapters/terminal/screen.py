@@ -139,7 +139,7 @@ class TerminalScreen:
                 self._console.print(Text(line, style="dim"))
             self._console.print()
 
-        await run_in_terminal(paint)
+        await run_in_terminal(paint, in_executor=True)
 
 
 class _LiveReply:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Sequence
 
 from core.markup.markdown import StyledText, TextEntity, addresses
@@ -23,10 +24,11 @@ def to_discord(styled: StyledText) -> str:
 def _written(text: str, start: int, end: int, entities: Sequence[TextEntity], *, is_heading: bool = False) -> str:
     """The text between two positions; `entities` are those that lie there."""
     pieces: list[str] = []
-    for index, entity in enumerate(entities):
-        if entity.offset < start:
-            continue  # it lies in the one before
-        inner = [other for other in entities[index + 1 :] if other.offset < entity.end]
+    index = 0
+    while index < len(entities):
+        entity, first = entities[index], index + 1
+        index = bisect_left(entities, entity.end, first, key=lambda other: other.offset)
+        inner = entities[first:index]
         pieces.append(_plain(text, start, entity.offset))
         if entity.kind == "bold" and is_heading:
             pieces.append(_written(text, entity.offset, entity.end, inner))

@@ -6,13 +6,14 @@ Follows the rules of Telegram's Bot API: nothing nests in code and pre, and quot
 
 from __future__ import annotations
 
+import asyncio
 import re
 import unicodedata
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
-from typing import TYPE_CHECKING, Any, Literal
+from functools import cache, lru_cache, partial
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 EntityKind = Literal[
     "bold", "italic", "strikethrough", "code", "pre", "text_link", "blockquote", "heading", "list_marker"
 ]
+T = TypeVar("T")
 _STYLES: dict[str, EntityKind] = {"strong": "bold", "em": "italic", "s": "strikethrough"}
 _SCHEMES = ("http://", "https://", "tg://", "mailto:", "tel:")
 _RULE = "———"
@@ -42,6 +44,11 @@ _URL = re.compile(
 )
 _URL_TRAIL = ".,;:!?*~"
 _WIDEST_COLUMN = 40
+_LOOP_CHARS = 1000
+"""Rendered and cut in some milliseconds, whatever stands there."""
+_REMEMBERED_PARTS = 128
+_GRAPHEME_CHARS = 64
+"""Behind a cut, so many are looked at."""
 _ESCAPED = re.compile(r"[\\`*_\[\]<>~|&#]")
 _INDENT = re.compile(r"\n[^\S\n]+")
 _LINE_MARK = re.compile(r"(?<=\n)(?:([0-9]+)(?=[.)])|(?=[+\-=:]))")
@@ -78,23 +85,30 @@ class StyledText:
 
     def part(self, start: int, end: int) -> StyledText:
         """The text between two positions, with what is left of its entities."""
-        kept = [entity for entity in self.entities if entity.offset < end and entity.end > start]
-        spans = [(entity, max(entity.offset, start), min(entity.end, end)) for entity in kept]
-        clipped = [replace(entity, offset=first - start, length=last - first) for entity, first, last in spans]
-        return StyledText(self.text[start:end], tuple(clipped))
+        before = self.entities[: bisect_left(self.entities, end, key=lambda entity: entity.offset)]
+        kept = [entity for entity in before if entity.end > start]
+        if start > 0 or any(entity.end > end for entity in kept):
+            spans = [(entity, max(entity.offset, start), min(entity.end, end)) for entity in kept]
+            kept = [replace(entity, offset=first - start, length=last - first) for entity, first, last in spans]
+        return StyledText(self.text[start:end], tuple(kept))
+
+
+FirstPart = Callable[[StyledText], tuple[StyledText, int]]
+
+
+async def off_loop(work: Callable[[str], T], text: str) -> T:
+    """``work(text)``, in a thread where the text is so long that the event loop would stand still."""
+    return work(text) if len(text) <= _LOOP_CHARS else await asyncio.to_thread(work, text)
 
 
 def render(markdown: str) -> StyledText:
     """Without white space at its end; empty where nothing is visible."""
-    writer = _written(markdown, is_plain=False)
-    text = "".join(writer.chunks)
-    entities = sorted(writer.entities, key=lambda entity: (entity.offset, -entity.length, entity.kind != "heading"))
-    return StyledText(text, tuple(entities)).part(0, len(text.rstrip()))
+    return _without_end(_styled(well_formed(markdown)))
 
 
 def to_plain(markdown: str) -> str:
     """Text without any marks but those of lists, quotes and tables; the address of a link follows it in brackets."""
-    return "".join(_written(markdown, is_plain=True).chunks).rstrip()
+    return "".join(_written(well_formed(markdown), _Writer(is_plain=True)).chunks).rstrip()
 
 
 def escape(text: str) -> str:
@@ -119,16 +133,23 @@ def well_formed(text: str) -> str:
     return text
 
 
-def _written(markdown: str, *, is_plain: bool) -> _Writer:
+def _styled(text: str, before: StyledText = StyledText("")) -> StyledText:
+    """A well-formed text, rendered behind `before`, which ends where a block can begin."""
+    writer = _Writer(before)
+    _written(text, writer)
+    entities = sorted(writer.entities, key=lambda entity: (entity.offset, -entity.length, entity.kind != "heading"))
+    return StyledText("".join(writer.chunks), tuple(entities))
+
+
+def _written(text: str, writer: _Writer) -> _Writer:
     """CommonMark, tables and strikethrough, as people write them in chats: raw HTML and reference definitions are text,
     a line break is a line break, a `*` inside a word (``2*3*4``) is a star, and a bare web address is left alone. What
     is nested deeper than anybody reads is shown as it was written. Takes about linear time."""
     from markdown_it.tree import SyntaxTreeNode
 
-    text = well_formed(markdown)
-    writer = _Writer(text.split("\n"), is_plain=is_plain)
     tokens = _parser().parse(text)
     if all(token.level < _DEEPEST for outer in tokens for token in (outer, *(outer.children or ()))):
+        writer.lines = text.split("\n")
         writer.blocks(SyntaxTreeNode(tokens).children)
     else:
         writer.write(text)
@@ -138,12 +159,12 @@ def _written(markdown: str, *, is_plain: bool) -> _Writer:
 class _Writer:
     """Collects text and entities. `prefix` stands at the beginning of every line of the present block."""
 
-    def __init__(self, lines: Sequence[str], *, is_plain: bool) -> None:
-        self.lines = lines
+    def __init__(self, before: StyledText = StyledText(""), *, is_plain: bool = False) -> None:
+        self.lines: Sequence[str] = ()
         self.is_plain = is_plain
-        self.chunks: list[str] = []
-        self.entities: list[TextEntity] = []
-        self.offset = 0
+        self.chunks = [before.text] if before.text else []
+        self.entities = list(before.entities)
+        self.offset = len(before.text)
         self.prefix = ""
         self.active: set[str] = set()
         self.holes: list[tuple[int, int]] = []
@@ -161,7 +182,7 @@ class _Writer:
     def gap(self, node: SyntaxTreeNode) -> str:
         """What stands before a block: a blank line where one was written."""
         first = node.map[0] if node.map else 0
-        return "\n\n" if node.map is None or (first > 0 and not self.lines[first - 1].strip(" \t>")) else "\n"
+        return "\n\n" if node.map is None else _gap(self.lines[first - 1] if first else "a")
 
     def block(self, node: SyntaxTreeNode) -> None:
         match node.type:
@@ -292,6 +313,11 @@ class _Writer:
             self.entities.append(TextEntity(kind=kind, offset=start, length=end - start, **extra))
 
 
+def _gap(line: str) -> str:
+    """What stands before a block behind this line: a blank line where one was written."""
+    return "\n" if line.strip(" \t>") else "\n\n"
+
+
 def _table_lines(table: SyntaxTreeNode) -> list[str]:
     """With aligned columns; a ruled line under the first row. Each row has equally many cells."""
     cells = [row.children for part in table.children for row in part.children]
@@ -304,7 +330,7 @@ def _table_lines(table: SyntaxTreeNode) -> list[str]:
 
 def _inline_text(cell: SyntaxTreeNode) -> str:
     """The visible text of a cell, addresses included; one line."""
-    writer = _Writer((), is_plain=True)
+    writer = _Writer(is_plain=True)
     writer.inlines(cell.children)
     return "".join(writer.chunks).replace("\n", " ").strip()
 
@@ -419,28 +445,78 @@ def addresses(text: str) -> Iterator[tuple[str, bool]]:
 def split(styled: StyledText, limit: int, measure: Callable[[StyledText], int]) -> list[StyledText]:
     """Parts with ``measure(part) <= limit``; `[]` for blank text. `measure` is the length of one part as the platform
     counts it. Nothing is lost or doubled but white space between parts."""
-    parts: list[StyledText] = []
-    rest = _stripped(styled)
-    while rest.text:
-        # Whatever the platform counts, a text is not sent shorter than it is by much.
-        if len(rest.text) <= 2 * limit and measure(rest) <= limit:
-            parts.append(rest)
-            break
-        end = _fitting(rest, limit, measure)
-        if end == 0 and any(entity.offset == 0 for entity in rest.entities):
-            # An address longer than the message: better the words without it than nothing.
-            rest = replace(rest, entities=tuple(entity for entity in rest.entities if entity.offset > 0))
-            continue
-        end = _boundary(rest, max(end, 1))
-        parts.append(_stripped(rest.part(0, end)))
-        rest = _stripped(rest.part(end, len(rest.text)))
+    return _split(styled, limit, partial(_first_part, limit=limit, measure=measure))
+
+
+def _split(styled: StyledText, limit: int, first_part: FirstPart) -> list[StyledText]:
+    parts, done = list[StyledText](), 0
+    styled = _without_end(styled)
+    while done < len(styled.text):
+        begin = _begin(styled, done)
+        # What stands behind that decides nothing.
+        part, length = first_part(styled.part(begin, begin + 2 * limit + _GRAPHEME_CHARS))
+        parts.append(part)
+        done = begin + length
     return [part for part in parts if part.text]
+
+
+class GrowingText:
+    """``split(render(markdown), limit, measure)`` of a text that grows: what does not change, however it goes on, is
+    rendered once, and parts that stay are cut once."""
+
+    def __init__(self, limit: int, measure: Callable[[StyledText], int]) -> None:
+        self._limit = limit
+        self._first_part = lru_cache(_REMEMBERED_PARTS)(partial(_first_part, limit=limit, measure=measure))
+        self._settled, self._rendered = "", StyledText("")
+
+    def parts(self, markdown: str) -> list[StyledText]:
+        text = well_formed(markdown)
+        if not text.startswith(self._settled):
+            self._settled, self._rendered = "", StyledText("")
+        tail = text[len(self._settled) :]
+        if len(tail) > self._limit and (length := _settled(tail)):
+            head, tail = tail[:length], tail[length:]
+            rendered = _styled(head, self._rendered)
+            self._rendered = StyledText(rendered.text + _gap(head.split("\n")[-2]), rendered.entities)
+            self._settled += head
+        return _split(_styled(tail, self._rendered), self._limit, self._first_part)
+
+
+def _settled(text: str) -> int:
+    """Before where nothing changes, however the text goes on: the begin of its last block, in a list of the last item.
+    A line that has no end yet decides nothing."""
+    lines = text.split("\n")[:-1]
+    tokens = [token for token in _parser().parse("\n".join(lines)) if token.map and token.level < 2]
+    blocks = [index for index, token in enumerate(tokens) if token.level == 0]
+    if not blocks:
+        return 0
+    last, *inner = tokens[blocks[-1] :]
+    line = last.map[0] if last.map else 0
+    number = int(last.attrs.get("start", 1)) + len(inner) - 1
+    if last.type == "bullet_list_open" or (last.type == "ordered_list_open" and inner[-1].info == str(number)):
+        # By itself, what is an item between others could be the head of a table, or have another number.
+        item = inner[-1].map[0] if inner[-1].map else 0
+        line = line if "|" in lines[item] else item
+    return sum(len(line) + 1 for line in lines[:line])
+
+
+def _first_part(rest: StyledText, limit: int, measure: Callable[[StyledText], int]) -> tuple[StyledText, int]:
+    """The part with which `rest` begins, and how much of `rest` it takes."""
+    # Whatever the platform counts, a text is not sent shorter than it is by much.
+    while len(rest.text) > 2 * limit or measure(rest) > limit:
+        end = _fitting(rest, limit, measure)
+        if end > 0 or all(entity.offset > 0 for entity in rest.entities):
+            end = _boundary(rest, max(end, 1))
+            return _without_end(rest.part(0, end)), end
+        # An address longer than the message: better the words without it than nothing.
+        rest = replace(rest, entities=tuple(entity for entity in rest.entities if entity.offset > 0))
+    return rest, len(rest.text)
 
 
 def _fitting(styled: StyledText, limit: int, measure: Callable[[StyledText], int]) -> int:
     """The number of characters that fit; 0 when not even one does."""
     sizes = range(min(len(styled.text), 2 * limit) + 1)
-    return bisect_right(sizes, limit, key=lambda size: measure(_stripped(styled.part(0, size)))) - 1
+    return bisect_right(sizes, limit, key=lambda size: measure(_without_end(styled.part(0, size)))) - 1
 
 
 def _boundary(styled: StyledText, end: int) -> int:
@@ -454,7 +530,7 @@ def _boundary(styled: StyledText, end: int) -> int:
     words = [found.start() for found in _WORD_END.finditer(text, 0, end + 1) if 0 < found.start() <= end]
     if words and text[: words[-1]].strip():
         return words[-1]
-    graphemes = [place for place in grapheme_ends(text[: end + 64]) if place <= end]
+    graphemes = [place for place in grapheme_ends(text[: end + _GRAPHEME_CHARS]) if place <= end]
     return graphemes[-1] if graphemes else end
 
 
@@ -482,10 +558,15 @@ def _places(styled: StyledText, sign: str, end: int) -> Iterator[int]:
         place = styled.text.find(sign, place + 1)
 
 
-def _stripped(styled: StyledText) -> StyledText:
-    """Without blank lines around it, and white space at its end; indentation in code stays."""
+def _begin(styled: StyledText, start: int) -> int:
+    """Where the text goes on behind blank lines; indentation in code stays."""
     text = styled.text
-    start = len(text) - len(text.lstrip())
-    if any(entity.kind == "pre" and entity.offset <= start < entity.end for entity in styled.entities):
-        start = text.rfind("\n", 0, start) + 1
-    return styled.part(start, max(start, len(text.rstrip())))
+    begin = len(text) - len(text[start:].lstrip())
+    if any(entity.kind == "pre" and entity.offset <= begin < entity.end for entity in styled.entities):
+        return max(start, text.rfind("\n", start, begin) + 1)
+    return begin
+
+
+def _without_end(styled: StyledText) -> StyledText:
+    """Without white space at its end."""
+    return styled.part(0, len(styled.text.rstrip()))

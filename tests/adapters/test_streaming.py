@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
 from adapters.streaming import MessageApi, StreamedReply
 from core.errors import DeliveryError, StoreError
+from core.markup.markdown import StyledText, render, split
 from core.ports import DeliveryRecord, Reply
 from core.store.mailbox import INTENDED
 from core.types import Answer, Button, Command, File
 from tests.fixtures.delivery_record import ListRecord
 from tests.fixtures.fake_chat import FakeChat
+from tests.fixtures.hostile import ANSWERS
+from tests.fixtures.loop_watch import watched
+from tests.fixtures.markdowns import discord_length
 
 FLOOD = DeliveryError("too many requests", retry_after_s=0.01)
 BLOCKED = DeliveryError("bot was blocked by the user", is_permanent=True)
@@ -435,3 +440,28 @@ async def test_a_platform_with_drafts_gets_one_message() -> None:
     await reply.finish(Answer(text="Hello"))
     assert chat.calls == ["post Hello"]
     assert record.posted == ["101"]
+
+
+class DiscordChat(FakeChat):
+    """Measures as Discord does, which takes longest."""
+
+    def __init__(self) -> None:
+        super().__init__(limit_chars=2000)
+        self.measured = 0
+
+    def measure(self, part: StyledText) -> int:
+        self.measured += len(part.text)
+        return discord_length(part)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ANSWERS)
+async def test_no_answer_holds_the_loop(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    chat, text = DiscordChat(), ANSWERS[name]
+    with watched(monkeypatch, tmp_path / "loop"):
+        painter = begun(chat)
+        for end in range(5_000, len(text), 10_000):
+            painter.show(text[:end])
+            await asyncio.sleep(0)
+        await painter.finish(Answer(text=text))
+    assert chat.shown == [part.text for part in split(render(text), 2000, discord_length)]

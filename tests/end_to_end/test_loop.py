@@ -1,0 +1,51 @@
+"""Nothing that a person or a model says holds the event loop, in the real process; see also `LiveSystem`, which watches
+the loop in every story.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fixtures.hostile import ANSWERS, TEXTS
+from tests.fixtures.live_system import KEY, PERSON, LiveSystem
+from tests.fixtures.messages_api import MessagesApi
+from tests.fixtures.model_reply import ModelReply
+
+pytestmark = pytest.mark.slow
+
+
+async def test_no_text_of_a_person_holds_the_loop(home: Path) -> None:
+    async with LiveSystem.open(home) as live:
+        await live.start()
+        for text in TEXTS.values():
+            live.tells_telegram(text[:4096])
+            await live.tells_discord(text[:2000])
+            await live.types(" ".join(text.split())[:500])
+            live.tells_telegram(f"/recall {text[:4000]}")
+        live.tells_telegram("/whoami")
+        await live.types("the last")
+        await live.tells_discord("the last")
+        await live.until(lambda: any("You said: the last" in line for line in live.printed), 60)
+        await live.until(lambda: any("the last" in text for text in live.discord.said(live.channel)), 60)
+        await live.until(lambda: any("telegram:" in text for text in live.telegram.texts(PERSON)), 60)
+        assert await live.stop() == 0
+
+
+@pytest.mark.parametrize("name", ["items", "one paragraph"])
+async def test_no_answer_of_the_model_holds_the_loop(home: Path, name: str) -> None:
+    def answer(body: dict[str, Any]) -> ModelReply:
+        return ModelReply.say(ANSWERS[name]) if body.get("tools") else ModelReply.say("A title")
+
+    async with LiveSystem.open(home, MessagesApi(answer, key=KEY)) as live:
+        await live.start()
+        live.tells_telegram("Tell me")
+        await live.tells_discord("Tell me")
+        await live.types("Tell me")
+        end = "the end"
+        await live.until(lambda: any(end in text for text in live.telegram.texts(PERSON)), 60)
+        await live.until(lambda: any(end in text for text in live.discord.said(live.channel)), 60)
+        await live.until(lambda: any(end in line for line in live.printed), 60)
+        assert await live.stop() == 0
