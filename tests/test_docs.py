@@ -26,8 +26,10 @@ from gateway.cli.main import app
 from tests.fixtures.command_line import mneme
 
 ROOT = Path(__file__).resolve().parents[1]
-DOCUMENTS = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")])
-README_LINES = 220
+DOCUMENTS = sorted(
+    [*(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")), *(ROOT / "docs").glob("*.md")]
+)
+README_LINES, SECURITY_LINES = 220, 90
 HISTORY = [
     {"session": "trip", "title": "Trip to Porto", "role": "user", "sender": "Ana", "id": "17"}
     | {"text": "When does the ferry to Lisbon leave?", "at": "2026-05-03T09:00:00+01:00"},
@@ -97,6 +99,18 @@ def _anchors(document: Path) -> set[str]:
 
 def test_the_readme_takes_ten_minutes() -> None:
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= README_LINES
+
+
+def test_each_promise_of_security_names_a_test_and_it_is_said_what_is_none() -> None:
+    text = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= SECURITY_LINES
+    promised, refused, report = text.split("\n## ")[1:]
+    for promise in promised.split("\n\n**")[1:]:
+        assert "(`tests/" in promise, promise
+    for what in ("person types", "plugin does", "provider that runs the model", "platforms"):
+        assert what in refused
+    assert "Report a vulnerability" in report
+    assert "SECURITY.md" in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def test_the_documented_provider_is_the_tested_one() -> None:
