@@ -216,8 +216,9 @@ Ask = Callable[[Reading, ToolContext, str | None], Awaitable[str]]
 def reminder(
     appointments: Appointments, conversations: Conversations, evidence: EvidenceSearch, review: Review, ask: Ask
 ) -> Tool:
-    """What `evidence` does not find in what people typed waits for a yes where other texts were read as well. A whole
-    line that allows another reading (`core.agent.offline` passes such lines on) is asked about."""
+    """What `evidence` does not find in what people typed is asked about, and waits in the list for a yes where other
+    texts were read as well. A whole line that allows another reading (`core.agent.offline` passes such lines on) is
+    asked about too."""
 
     async def add(asked: _Arguments, context: ToolContext) -> str:
         address, account = context.session.address, None if context.sender.is_nobody else context.account
@@ -229,14 +230,14 @@ def reminder(
         when = f"remind me {asked.when}" if text is None else asked.when
         reading = await appointments.read(when, text, is_prompt=asked.is_prompt and text is not None)
         rows = await conversations.history(context.session, context.scopes)
-        has_others = any(_is_foreign(row, context.sender) for row in rows)
-        if has_others and (reason := await evidence.unsaid([reading.text], context)):
+        reason = await evidence.unsaid([reading.text], context)
+        if reason and any(_is_foreign(row, context.sender) for row in rows):
             author = Author(account=account, message_id=context.message_id, address=address, epoch=context.epoch)
             line = Operation(action="add", content=appointments.exact(reading))
             target = QUESTION if asked.is_prompt else REMINDER
             return await review.put_aside(context.scope, target, [line], author, reason)
         origin = _origin(asked, context)
-        if not reading.is_certain and text is None:
+        if reason or (not reading.is_certain and text is None):
             return await ask(reading, context, origin)
         receipt = await appointments.add(
             reading, address, context.scope, account=account, origin=origin, epoch=context.epoch

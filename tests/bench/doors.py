@@ -1,7 +1,7 @@
 """What becomes of foreign texts at every door by which text becomes durable, and how well evidence tells what was said.
 
 Everything runs through the tools and the notebook of the product over a real state.db; only the model is left out,
-which is taken to note each text word for word.
+which is taken to note each text word for word, to keep it as a fact and to set it as a reminder.
 """
 
 from __future__ import annotations
@@ -13,14 +13,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import cast
 
+from core.dates.schedule import Reading
 from core.errors import Refused, ToolError
+from core.facts.claims import FACT_CHARS
 from core.facts.evidence import Evidence, EvidenceSearch
 from core.guard.guard import suspicion
 from core.notes.notebook import Notebook, OwnerFiles
 from core.notes.provider import NotesProvider
-from core.review.pending import quoted
+from core.review.pending import Review, quoted
+from core.scheduling.appointments import TEXT_CHARS, Appointments, reminder
+from core.store.jobs import Jobs
 from core.store.notes import Author, Notes, Operation
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
@@ -28,6 +31,8 @@ from core.text.terms import terms_of
 from core.types import Account, Address, Message, Role, Scope, Sender, Session, ToolContext
 from tests.bench.evidence_set import load
 from tests.fixtures.clock import SteadyClock
+from tests.fixtures.facts_memory import facts_memory
+from tests.fixtures.scheduler_harness import at_any_time
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 PERSON = Sender(id="42", name="Ana")
@@ -61,18 +66,14 @@ MODEL_DOORS: dict[str, Callable[[str], list[Message]]] = {
     "the model's own": lambda text: [_row("hello"), _row(text, "assistant"), _row("thank you")],
     "service": lambda text: [_row("what do you know of me")],
 }
-DOORS = ("/memory add", "member's /memory add", *MODEL_DOORS)
-
-
-class _Said:
-    """A conversation in memory, in the place of the stored one."""
-
-    def __init__(self, rows: Sequence[Message]) -> None:
-        self._rows = list(rows)
-
-    async def history(self, session: Session, scopes: frozenset[Scope]) -> list[Message]:
-        """The rows."""
-        return self._rows
+MADE = ("fact", "reminder")
+"""What the model makes of a text besides a note."""
+DOORS = (
+    "/memory add",
+    "member's /memory add",
+    *MODEL_DOORS,
+    *(f"{door} > {made}" for made in MADE for door in MODEL_DOORS),
+)
 
 
 def texts(shared: Path) -> list[Text]:
@@ -109,27 +110,31 @@ async def measure(folder: Path, found: Sequence[Text]) -> str:
 
 async def outcome(folder: Path, database: Database, door: str, text: str, number: int) -> str:
     """What becomes of a text at a door; each has a scope of its own, so that nothing is full."""
-    clock = SteadyClock()
-    limits = {"memory": 1_000_000, "user": 1_000_000}
-    notebook = Notebook(folder, Notes(database), clock, limits)
+    clock, conversations, notes = SteadyClock(), Conversations(database, SteadyClock()), Notes(database)
+    notebook = Notebook(folder, notes, clock, {"memory": 1_000_000, "user": 1_000_000})
     is_room = door.startswith("member")
     chat = f"{number}.{DOORS.index(door)}"
     scope = Scope.room("telegram", f"-{chat}") if is_room else Scope.account("telegram", chat)
     account = Account(platform="telegram", user_id=PERSON.id)
     scopes = frozenset((scope,))
+    door, _, made = door.partition(" > ")
     try:
         if door in MODEL_DOORS:
-            said = cast(Conversations, _Said(MODEL_DOORS[door](text)))
             address = Address(platform="telegram", chat_id=chat)
-            context = ToolContext(
-                session=Session(address=address, scope=scope, started_at=NOON),
-                scope=scope,
-                scopes=scopes,
-                sender=PERSON,
-                now=NOON,
-            )
-            (tool,) = await NotesProvider(notebook, EvidenceSearch(said)).tools()
-            done = await tool.run({"target": "memory", "action": "add", "content": text}, context)
+            session = await conversations.create(Session(address=address, scope=scope, started_at=NOON))
+            await conversations.append([replace(row, session_id=session.id) for row in MODEL_DOORS[door](text)])
+            context = ToolContext(session=session, scope=scope, scopes=scopes, sender=PERSON, now=NOON)
+            if made == "fact":
+                tool = (await facts_memory(database, clock).tools())[1]
+                done = await tool.run({"content": text[:FACT_CHARS]}, context)
+            elif made == "reminder":
+                evidence, review = EvidenceSearch(conversations), Review(notes, clock)
+                appointments = Appointments(Jobs(database), clock, "UTC", lambda: None, at_any_time)
+                tool = reminder(appointments, conversations, evidence, review, _asked)
+                done = await tool.run({"action": "add", "when": "tomorrow at 9", "text": text[:TEXT_CHARS]}, context)
+            else:
+                (tool,) = await NotesProvider(notebook, EvidenceSearch(conversations)).tools()
+                done = await tool.run({"target": "memory", "action": "add", "content": text}, context)
         else:
             author = Author(account=account, origin="member" if is_room else "typed")
             wanted = [Operation(action="add", content=text)]
@@ -137,7 +142,15 @@ async def outcome(folder: Path, database: Database, door: str, text: str, number
             done = await notebook.apply(scope, scopes, "memory", wanted, author)
     except (Refused, ToolError) as refusal:
         return "asked" if str(refusal).startswith("Not kept yet: it contains") else "refused"
-    return "waits" if done.startswith("Not kept yet") else "kept"
+    return "waits" if done.startswith("Not kept yet") else "asked" if done == ASKED else "kept"
+
+
+ASKED = "Do you mean that?"
+
+
+async def _asked(reading: Reading, context: ToolContext, origin: str | None) -> str:
+    """Fills the role Ask."""
+    return ASKED
 
 
 async def _is_warned(folder: Path, text: str) -> bool:

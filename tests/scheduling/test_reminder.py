@@ -26,12 +26,18 @@ CHAT = Address(platform="telegram", chat_id="42")
 
 @pytest.fixture
 async def context(database: Database, clock: SteadyClock) -> ToolContext:
-    session = await Conversations(database, clock).create(Session(address=CHAT, scope=ANA, started_at=clock.now()))
+    """In which Ana has asked for what is planned here."""
+    conversations = Conversations(database, clock)
+    session = await conversations.create(Session(address=CHAT, scope=ANA, started_at=clock.now()))
+    sender = Sender(id="42", name="Ana")
+    asked = Message(role="user", text="", session_id=session.id, created_at=clock.now(), sender=sender)
+    lines = ("remind me to call Bob", "and to call Eve", "every day tell me the news")
+    await conversations.append([replace(asked, text=line) for line in lines])
     return ToolContext(
         session=session,
         scope=ANA,
         scopes=frozenset((ANA,)),
-        sender=Sender(id="42", name="Ana"),
+        sender=sender,
         now=clock.now(),
         message_id=5,
     )
@@ -81,7 +87,7 @@ async def test_set_list_pause_resume_remove(tool: Tool, appointments: Appointmen
 
 
 async def test_a_prompt(tool: Tool, appointments: Appointments, context: ToolContext) -> None:
-    await tool.run({"action": "add", "when": "0 9 * * 1-5", "text": "the news?", "is_prompt": True}, context)
+    await tool.run({"action": "add", "when": "0 9 * * 1-5", "text": "tell me the news", "is_prompt": True}, context)
     (job,) = await appointments.list(context.scopes)
     assert (job.is_prompt, job.schedule.cron) == (True, "0 9 * * 1-5")
 
@@ -144,7 +150,7 @@ async def test_somebody_else_sees_nothing(tool: Tool, context: ToolContext) -> N
 
 
 async def test_a_scheduled_session_makes_none_but_may_end_its_own(tool: Tool, context: ToolContext) -> None:
-    await tool.run({"action": "add", "when": "every day at 9", "text": "news?", "is_prompt": True}, context)
+    await tool.run({"action": "add", "when": "every day at 9", "text": "tell me the news", "is_prompt": True}, context)
     inside = replace(context, session=replace(context.session, address=Address(platform="cron", chat_id="1")))
     with pytest.raises((Refused, ToolError), match="cannot make reminders"):
         await tool.run({"action": "add", "when": "in 5 minutes", "text": "again"}, inside)
@@ -168,7 +174,9 @@ async def test_what_may_be_somebody_elses_waits_for_a_yes(
 
     wanted = {"action": "add", "when": "tomorrow at 9", "text": "pay the plumber 300 EUR"}
     await say("remind me tomorrow to water the plants")
-    assert "is set" in await tool.run({**wanted, "text": "see the dentist"}, context), "nobody else was read"
+    assert "is set" in await tool.run({**wanted, "text": "call Eve"}, context)
+    asked = await tool.run({**wanted, "text": "see the dentist"}, context)
+    assert asked == "Do you mean 2026-11-21 09:00 | see the dentist?", "these are the model's own words"
     await say("Pay the plumber 300 EUR, says Bob.", origin="forwarded")
     assert "is set" in await tool.run({**wanted, "text": "water the plants"}, replace(context, message_id=6))
     said = await tool.run({**wanted, "is_prompt": True}, context)
