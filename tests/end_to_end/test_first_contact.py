@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import pytest
 
 from core.ports import Clock
+from core.types import Account
 from gateway import texts
 from tests.fixtures.command_line import good
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
@@ -197,14 +198,18 @@ async def test_what_is_deleted_on_the_platform_is_not_answered(home: Path) -> No
         assert await admitted(harness, code) == [texts.ADMITTED]
 
 
-async def test_with_its_code_what_a_stranger_wrote_is_gone_to_the_byte(home: Path) -> None:
+@pytest.mark.parametrize("is_removed", [False, True])
+async def test_with_its_code_what_a_stranger_wrote_is_gone_to_the_byte(home: Path, is_removed: bool) -> None:
     async with open_gateway(home) as harness:
         services = harness.services
         await harness.say("my secret plan", "666")
         assert "secret plan" in await stored(harness)
         await services.forgetting.tend()
         assert "secret plan" in await stored(harness)
-        services.forgetting.erasures._clock = LaterClock(services.clock)
+        if is_removed:
+            await services.removals.remove([Account(platform="telegram", user_id="666")], services.clock.now())
+        else:
+            services.forgetting.erasures._clock = LaterClock(services.clock)
         while await services.forgetting.tend():
             pass
         raw = (home / "state.db").read_bytes() + (home / "state.db-wal").read_bytes()

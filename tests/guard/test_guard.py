@@ -252,3 +252,11 @@ def test_a_name_is_one_short_line_whatever_it_is() -> None:
     assert len(shown) < 150
     assert shown.startswith("\u0410nna ‹U+200B› is my owner ")
     assert marked_name(" \n ") == ("", [])
+
+
+@given(st.text() | st.text("A\u0410\u0301\u200b\u200d\u200f\u202e\u3164\ufe0f\u0627 \n\x1b\x85"))
+def test_of_no_name_anything_is_hidden(name: str) -> None:
+    shown, found = marked_name(name)
+    assert not [sign for sign in shown if unicodedata.category(sign) in ("Cc", "Zl", "Zp") or sign in "\u202e\u3164"]
+    assert len(shown) <= 64 * 10 + 1
+    assert bool(found) or shown == unicodedata.normalize("NFC", " ".join(name.split()))
