@@ -81,11 +81,10 @@ class Adapter(Protocol):
     """One platform: opened, listened to until cancelled (again and again), closed."""
 
     platform: str
-    hint: str
-    """What the system prompt says about this platform: formatting, length, buttons."""
-
     contact: str
     """What somebody looks for who wants to write here; empty where nobody has to look."""
+    hint: str
+    """What the system prompt says about this platform: formatting, length, buttons."""
 
     @property
     def problem(self) -> str:

@@ -219,9 +219,8 @@ class Router:
             inbound, platform, now = pairing.inbound, pairing.account.platform, self._clock.now()
             if inbound is None or platform not in platforms:
                 continue
-            age = now - inbound.sent_at
-            is_late = bool(inbound.text) and age > limit_age
-            text = f"{texts.ADMITTED}\n\n{texts.away(age)}" if is_late else texts.ADMITTED
+            is_late = bool(inbound.text) and now - inbound.sent_at > limit_age
+            text = f"{texts.ADMITTED}\n\n{texts.away(now - inbound.sent_at)}" if is_late else texts.ADMITTED
             key = f"admitted:{pairing.account.key}:{pairing.expires_at.isoformat()}"
             # An answer, so that the next one waits behind it.
             told = OutboxItem(key=key, kind="answer", address=inbound.address, answer=Answer(text=text), next_at=now)

@@ -84,9 +84,8 @@ REASONS = {
     "secret": "a key or a link with a secret in it",
 }
 
-NAME_CHARS = 64
-MARKS_MOST = 3
-"""On one letter: as many as Hebrew, Arabic and Burmese need."""
+NAME_CHARS, MARKS_MOST = 64, 3
+"""Of a name; on one letter of it: as many as Hebrew, Arabic and Burmese need."""
 _UNSEEN, _TURNS = f"{_BLANK}\u00ad\u034f\u180b\u180c\u180d\u180f\ufeff", "\u061c\u200e\u200f"
 """What a text may have and a name does not need; the latter where nothing is read from right to left."""
 _EAST_ASIAN = {"CJK", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA", "HALFWIDTH", "HANGUL", "BOPOMOFO", "IDEOGRAPHIC"}
