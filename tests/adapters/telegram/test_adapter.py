@@ -232,7 +232,7 @@ async def test_what_is_wrong_with_polling_is_told_until_it_passes(api: BotApi, h
         api.user_says(42, "after that")
         await api.wait_for(lambda: adapter.problem == "")
         await api.wait_for(lambda: len(api.messages(42)) == 2)
-        api.fail(500, f"nobody at https://me:hunter2@there/bot{api.token}", method="getUpdates", times=9)
+        api.fail(500, f"nobody at https://me:hunter2@there/bot{api.token}", method="getUpdates", times=99)
         api.user_says(42, "and at last")
         await api.wait_for(lambda: adapter.problem == "nobody at https://[secret]@there/[secret]")
 
