@@ -109,6 +109,10 @@ Count = Annotated[int, Field(gt=0, le=10**9)]
 Days = Annotated[float, Field(gt=0, le=36_500, allow_inf_nan=False)]
 Amount = Annotated[float, Field(ge=0, le=10**6, allow_inf_nan=False)]
 Seconds = Annotated[float, Field(gt=0, le=10**7, allow_inf_nan=False)]
+Limited = Literal["answers", "input_tokens", "output_tokens", "money", "scheduled_questions", "reminders"]
+_OFF = BeforeValidator(lambda value: 0 if value == "off" else value)
+DayLimits = Mapping[Limited, Annotated[float, Field(ge=0, le=10**12, allow_inf_nan=False), _OFF]]
+"""The most of each in a day; 0: no limit."""
 
 
 class _Section(BaseModel):
@@ -221,6 +225,9 @@ class Limits(_Section):
     scheduled_questions: Annotated[int, Field(ge=0, le=10**6)]
     question_every_s: Annotated[float, Field(ge=0, le=10**7)]
     room_questions: bool
+    day: DayLimits
+    room_day: DayLimits
+    day_for_owner: bool
 
 
 class Settings(_Section):
@@ -388,7 +395,7 @@ _SAID: Mapping[str, str] = {
 def _problem(detail: Any) -> str:
     first, *rest = detail["loc"]
     path = ENVIRONMENT.get(first, first) + "".join(
-        f"[{part}]" if isinstance(part, int) else f".{part}" for part in rest
+        f"[{part}]" if isinstance(part, int) else f".{part}" for part in rest if part != "[key]"
     )
     kind, context = detail["type"], detail.get("ctx", {})
     if kind == "literal_error":

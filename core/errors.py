@@ -73,3 +73,7 @@ class DeliveryError(MnemeError):
 
 class Refused(MnemeError):
     """Not allowed, or over a limit; the message is shown to the person as it stands."""
+
+
+class LimitReached(ModelError, Refused):
+    """A person or a room has used up what they may in a day; who wanted to ask a model goes on without one."""

@@ -84,6 +84,12 @@ class Scope:
     def is_room(self) -> bool:
         return self.key.startswith("room:")
 
+    def speaker(self, user_id: str) -> Account:
+        """Who speaks here under this id, also by a schedule; in a direct chat it is whose the chat is."""
+        _, _, rest = self.key.partition(":")
+        platform, _, own_id = rest.partition(":")
+        return Account(platform=platform, user_id=user_id if self.is_room else own_id)
+
 
 LOCAL = Scope.account("terminal", "local")
 """Whoever sits at the terminal, who is the owner."""
@@ -299,10 +305,11 @@ class Tool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Payer:
-    """Who pays for a model call: a session, whose scope pays, or a scope."""
+    """Who pays for a model call: a session, whose scope pays, or a scope; in a room also who asks there."""
 
     session_id: int | None = None
     scope: Scope | None = None
+    user_id: str = ""
 
 
 NOBODY = Payer()  # such a call is not logged

@@ -45,7 +45,7 @@ class Access:
         account = inbound.account
         is_planned = inbound.address.platform == CRON
         if is_planned:
-            account = _planner(inbound.scope, inbound.sender.id)
+            account = inbound.scope.speaker(inbound.sender.id)
         standing = await self.directory.standing(account, inbound.scope)
         verdict = self._verdict(inbound, account, standing)
         if verdict == "served":
@@ -57,7 +57,7 @@ class Access:
 
     async def serves(self, job: Job) -> bool:
         """Whether whoever planned a job is still served where it is said."""
-        account = _planner(job.scope, job.account.user_id if job.account else CRON)
+        account = job.scope.speaker(job.account.user_id if job.account else CRON)
         return self._is_served(account, await self.directory.standing(account, job.scope), job.scope)
 
     def _verdict(self, inbound: Inbound, account: Account, standing: Standing) -> Verdict:
@@ -99,9 +99,3 @@ class Access:
             asks = texts.ASKS_TO_BE_LET_IN.format(person=texts.person(pairing.name, pairing.account))
             await self._owner_notices.tell(f"pairing:{pairing.account.key}:{pairing.expires_at.isoformat()}", asks)
         return pairing
-
-
-def _planner(scope: Scope, user_id: str) -> Account:
-    """Whose standing counts for what was planned in `scope`: in a room that of who planned it, else the person's."""
-    _, platform, place = scope.key.split(":", 2)
-    return Account(platform=platform, user_id=user_id if scope.is_room else place)

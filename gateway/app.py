@@ -210,6 +210,7 @@ async def build_router(
     helper = None if helper is None else MeteredModel(helper, services.usage_log, services.clock, settings.model.cache)
     owner_notices = OwnerNotices(services)
     services.inbox.on_set_aside = owner_notices.tell_of_dead_letter
+    services.usage_log.on_near = owner_notices.tell_of_budget
     evidence = EvidenceSearch(services.conversations)
     memory = _memory(services, helper, evidence, owner_notices, delivery)
     for cache in (memory, services.conversations):

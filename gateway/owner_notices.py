@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from hashlib import sha256
 
+from config.settings import Limited
 from core.memory.manager import MemoryNotice
 from core.notes.notebook import FILES
 from core.store import rows
@@ -14,6 +15,7 @@ from core.store.jobs import Job
 from core.store.mailbox import OutboxItem
 from core.store.notes import PendingNote
 from core.store.removal import NOT_SERVED
+from core.store.usage import Budget
 from core.types import LOCAL, Answer, Button, Scope
 from gateway import texts
 from gateway.commands.registry import actions_of, with_ids
@@ -52,6 +54,13 @@ class OwnerNotices:
         text = texts.MEMORY_DOWN if kind == "down" else texts.MEMORY_KEEPS
         key = f"memory-{kind}:{name}:{self._services.clock.now().date()}"
         await self.tell(key, text.format(name=name, reason=reason))
+
+    async def tell_of_budget(self, budget: Budget, name: Limited) -> None:
+        """Once a day for each person and each room, of a limit that is nearly reached."""
+        day = self._services.clock.now().astimezone(self._services.zone).date()
+        whose = f"the room `{budget.scope.key}`" if budget.scope.is_room else "you"
+        text = texts.LIMIT_NEAR.format(whose=whose, used=budget.said(name))
+        await self.tell(f"limit:{budget.scope.key}:{day}", text, budget.scope)
 
     async def tell_of_outage(self, platform: str, state: str) -> None:
         """Of a platform that is dead, elsewhere, and that it is back."""

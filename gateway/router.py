@@ -10,7 +10,7 @@ import contextlib
 import secrets
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from typing import TypeVar
 
@@ -19,14 +19,14 @@ import structlog
 from config.settings import Limits
 from core.agent.sessions import Turn
 from core.agent.turn import Agent, RunningTurn
-from core.errors import DeliveryError, Refused, StaleReadError, StoreError
+from core.errors import DeliveryError, LimitReached, Refused, StaleReadError, StoreError
 from core.ports import Adapter, Clock, Reply
 from core.store.epoch import EpochGuard, View
 from core.store.jobs import Job
 from core.store.mailbox import InboxEntry, OutboxItem
 from core.store.removal import NOT_SERVED
 from core.text.normalize import on_one_line
-from core.types import Address, Answer, Command, Inbound, Scope, Session
+from core.types import Address, Answer, Command, Inbound, Payer, Scope, Session
 from gateway import texts
 from gateway.access import CRON, Access
 from gateway.commands.registry import CommandContext, Commands, may_answer
@@ -36,6 +36,7 @@ from gateway.rates import Rates
 from gateway.supervisor import contained
 
 NAME_CHARS = 100
+REFUSED_AGAIN = timedelta(hours=1)  # in a room, that a limit of the day is reached
 T = TypeVar("T")
 
 
@@ -62,6 +63,8 @@ class Router:
         self._rates = Rates(limits)
         self._queues = ConversationQueues(self._rates.turn, self._is_apart)
         self._clock = clock
+        self._has_owner_limits = limits.day_for_owner
+        self._refused_at: dict[Payer, datetime] = {}
         self._adapters: Mapping[str, Adapter] = {}
         self._tasks: asyncio.TaskGroup
         self._running: set[asyncio.Task[None]] = set()
@@ -343,8 +346,8 @@ class Router:
         a failure, while the queue is still theirs."""
         if not batch:
             return None
+        taken, last = [*batch], batch[-1]
         try:
-            last = batch[-1]
             if last.command is not None:
                 await self._command(last, last.command)
             elif last.is_beside:
@@ -358,12 +361,14 @@ class Router:
         except Exception as error:
             await self._apologise(batch, error)
         finally:
-            for change in [change for one in batch for change in one.changes]:
+            for change in [change for one in dict.fromkeys([*taken, *batch]) for change in one.changes]:
                 await self._agent.sessions.amend(change)
         return None
 
     async def _ask(self, batch: list[PendingEvent]) -> RunningTurn | None:
         """One turn of the model, answered through the reply that came last."""
+        if not await self._within_limits(batch):
+            return None
         for event in batch[:-1]:
             await event.reply.abandon()
         if not await self._begin(batch):
@@ -375,6 +380,30 @@ class Router:
             answer = replace(answer, text=f"{answer.text}\n\n{texts.ROUNDS}")
         await self._deliver(batch, answer)
         return answered
+
+    async def _within_limits(self, batch: list[PendingEvent]) -> bool:
+        """Tells those whose limit of the day is reached (in rooms and of what is scheduled once an hour; what they said
+        is stored all the same) and takes it out of the batch; False where nothing is left."""
+        has_limits = [event for event in batch if event.is_metered or self._has_owner_limits]
+        for user_id in dict.fromkeys(event.inbound.sender.id for event in has_limits):
+            mine = [event for event in batch if event.inbound.sender.id == user_id]
+            payer, last, now = Payer(scope=batch[0].scope, user_id=user_id), mine[-1], self._clock.now()
+            try:
+                await self._agent.model.check(payer)
+                continue
+            except LimitReached as reached:
+                answer = Answer(text=str(reached))
+            for event in mine[:-1]:
+                await event.reply.abandon()
+            is_heard_by_one = last.inbound.is_direct and last.inbound.address.platform != CRON
+            if not is_heard_by_one and now - self._refused_at.get(payer, now - REFUSED_AGAIN) < REFUSED_AGAIN:
+                await self._repeat(mine, self._agent.listen)
+                await last.reply.abandon()
+            else:
+                self._refused_at[payer] = now
+                await self._answer_instead(mine, answer)
+            batch[:] = [event for event in batch if event not in mine]
+        return bool(batch)
 
     async def _command(self, event: PendingEvent, command: Command) -> None:
         """/stop stops before it waits; the answer that it stopped says so itself."""

@@ -75,7 +75,9 @@ class Services:
         self.links = Links(database, settings.access.people)
         self.removals = Removals(database)
         self.jobs = Jobs(database, settings.limits.jobs, settings.limits.scheduled_questions)
+        self.usage_log = UsageLog(database, settings.usage, zone, settings.limits)
         self.appointments = Appointments(self.jobs, clock, zone, on_change, self._question_every_s)
+        self.appointments.usage_log = self.usage_log
         self.facts = Facts(database, clock)
         self.notes = Notes(database)
         self.notebook = Notebook(settings.home, self.notes, clock, limits)
@@ -85,7 +87,6 @@ class Services:
         self.outbox = Outbox(database, clock)
         self.actions = Actions(database, clock)
         self.archive = Archive(database)
-        self.usage_log = UsageLog(database, settings.usage, zone)
         self.sync_queue = SyncQueue(database, clock, on_change)
         self.forgetting = Forgetting(database, self.notebook, self.home_files, clock, zone, self.sync_queue.forget)
         self.epoch_guard = EpochGuard(database)

@@ -56,6 +56,9 @@ class Turn:
     def text(self) -> str:
         return "\n".join(entry.inbound.text for entry in self.entries)
 
+    def payer(self, session: Session) -> Payer:
+        return Payer(session_id=session.id, scope=session.scope, user_id=self.entries[-1].inbound.sender.id)
+
     def context(self, session: Session, now: datetime, rows: Sequence[Message] = ()) -> ToolContext:
         """`rows`: the history of the session, which stands in the model's context."""
         return ToolContext(
@@ -129,7 +132,7 @@ class SessionTracker:
     async def turn_over(self, turn: Turn, session: Session, rows: Sequence[Message]) -> None:
         """After a turn in this session, whose history is `rows`, and whose answer has left. Raises StaleReadError."""
         if rows and not session.title and not session.is_incognito:
-            await self._title(session, rows, turn.epoch)
+            await self._title(session, rows, turn)
         await self._memory.turn_over(session, rows)
         if rows:
             await self._memory.queue_prefetch(turn.text, turn.context(session, rows[-1].created_at, rows))
@@ -221,15 +224,15 @@ class SessionTracker:
         prompt = await self._prompt.write(turn.context(session, session.started_at), hint, kept)
         return await self._conversations.keep_prompt(session.id, prompt, turn.scopes, turn.epoch)
 
-    async def _title(self, session: Session, rows: Sequence[Message], epoch: ErasureEpoch | None) -> None:
+    async def _title(self, session: Session, rows: Sequence[Message], turn: Turn) -> None:
         asked = next((row.text for row in rows if row.role == "user"), "")
         answered = next((row.text for row in reversed(rows) if row.role == "assistant"), "")
         provisional = shortened(asked, TITLE_CHARS)
-        await self._conversations.retitle(session.id, provisional, epoch)
+        await self._conversations.retitle(session.id, provisional, turn.epoch)
         if self._helper is None or not answered:
             return
         exchange = f"Person: {asked[:1500]}\n\nAssistant: {answered[:1500]}"
-        name, payer = self._options.helper, Payer(session_id=session.id, scope=session.scope)
+        name, payer = self._options.helper, turn.payer(session)
         try:
             completion = await ask(self._helper, name, "title", _INSTRUCTION, (exchange,), max_tokens=64, payer=payer)
         except ModelError as error:
@@ -239,7 +242,7 @@ class SessionTracker:
         title = shortened(completion.text.strip().strip('"“”'), TITLE_CHARS)
         if title and now is not None and now.title == provisional:
             # unless the person has renamed it meanwhile
-            await self._conversations.retitle(session.id, title, epoch)
+            await self._conversations.retitle(session.id, title, turn.epoch)
 
 
 def window_of(session: Session, rows: Sequence[Message]) -> Window:

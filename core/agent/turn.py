@@ -13,7 +13,7 @@ from typing import Any
 from config.settings import ModelOptions
 from core.agent.offline import MODEL as OFFLINE
 from core.agent.prompt import Prompt, conversation, described, mark, marked, with_attachments
-from core.agent.sessions import SessionTracker, Turn
+from core.agent.sessions import CHARS_PER_TOKEN, SessionTracker, Turn
 from core.agent.tool_runner import ToolRunner
 from core.errors import MnemeError, ModelError, StaleReadError
 from core.guard.fence import Scrubber, scrub
@@ -22,7 +22,7 @@ from core.ports import Clock, Tell
 from core.store.actions import ButtonAction
 from core.store.sessions import Conversations
 from core.store.usage import ModelCall
-from core.types import Answer, Completion, Json, Message, Payer, Request, Session, ToolContext
+from core.types import Answer, Completion, Json, Message, Request, Session, ToolContext, Usage
 
 STOPPED = "[stopped]"
 BADGE = "🕶 _incognito_"  # above every answer of such a conversation
@@ -48,6 +48,8 @@ class RunningTurn:
     calls: list[ModelCall] = field(default_factory=list)
     is_untouched: bool = True
     is_interrupted: bool = False
+    has_asked: bool = False
+    is_asking: bool = False
     present: str = ""
 
     def begin_call(self) -> None:
@@ -62,7 +64,7 @@ class RunningTurn:
         self.show(self.with_last(self.present.strip()))
 
     def on_wait(self, sentence: str) -> None:
-        self.is_untouched = False
+        self.is_untouched = self.is_asking = False
         self.show(self.with_last(f"_{sentence}_"))
 
     def with_last(self, text: str) -> str:
@@ -84,7 +86,7 @@ class Agent:
         clock: Clock,
         options: ModelOptions,
     ) -> None:
-        self._model = model
+        self.model = model
         self._conversations = conversations
         self.sessions = sessions
         self._prompt = prompt
@@ -116,6 +118,7 @@ class Agent:
             return running
         if before is not None:
             running.present, running.texts, running.calls = before.present, before.texts, before.calls
+            running.calls += [self._stopped_call(before)] if before.is_asking else []
         await self._take(running)
         text = f"{running.present.strip()}\n\n{STOPPED}".strip()
         return await self._finish(running, self._plain(session, text))
@@ -181,7 +184,7 @@ class Agent:
         except MnemeError:
             self._running.pop(running.turn.outbox_item.key, None)
             for call in running.calls:
-                await self._model.keep(call)
+                await self.model.keep(call)
             raise
 
     async def _go_on(self, running: RunningTurn, row: Message, calls: Sequence[Json]) -> None:
@@ -248,13 +251,24 @@ class Agent:
             tools=described(self._tool_runner.tools.values(), session),
             model=session.model,
             max_tokens=self._options.max_tokens,
-            payer=Payer(scope=session.scope) if session.is_incognito else Payer(session_id=session.id),
+            payer=running.turn.payer(session),
             turn=running.turn.outbox_item.key,
         )
-        completion, call = await self._model.measured(request, running.on_text, running.on_wait)
+        running.is_asking = True
+        completion, call = await self.model.measured(request, running.on_text, running.on_wait)
         running.is_untouched = False
-        running.calls += [] if call is None else [call]
+        running.calls += [] if call is None else [replace(call, turns=int(not running.has_asked))]
+        running.has_asked, running.is_asking = True, False
         return completion
+
+    def _stopped_call(self, running: RunningTurn) -> ModelCall:
+        """It is paid for as well; the server does not say any more what it used, so that is estimated."""
+        session, rows, turns = running.session, running.rows, int(not running.has_asked)
+        last = next((row.usage for row in reversed(rows) if row.usage and row.session_id == session.id), Usage())
+        cached, sent = last.cache_read + last.cache_write, int(self.sessions.tokens(session, rows))
+        used = Usage(input=max(0, sent - cached), cache_read=cached, output=int(len(running.present) / CHARS_PER_TOKEN))
+        at, payer = self._clock.now(), running.turn.payer(session)
+        return ModelCall(kind="chat", model=session.model, usage=used, at=at, payer=payer, turns=turns)
 
     async def _finish(self, running: RunningTurn, row: Message) -> RunningTurn:
         answer = Answer(text=running.with_last(row.text))

@@ -21,7 +21,7 @@ from zoneinfo import ZoneInfo
 import structlog
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from core.errors import ModelError, Refused
+from core.errors import LimitReached, ModelError, Refused
 from core.facts.claims import FACT_CHARS, Claim, SingleAttribute, claims, fact_of, since_of, value_of
 from core.facts.evidence import Evidence, own_words, subject_of
 from core.guard.fence import said as typed
@@ -206,7 +206,7 @@ class FactReader:
         try:
             told, is_whole = await self._asked(self._model, said)
         except ModelError as error:
-            if error.status not in _UNREADABLE:
+            if error.status not in _UNREADABLE and not isinstance(error, LimitReached):
                 raise
             told, is_whole = [], False
         found = self._looked_up(told, said)
@@ -231,7 +231,8 @@ class FactReader:
             who, day = row.sender.name if row.sender else "the person", row.created_at.astimezone(self._zone)
             text = {"message": number, "from": who, "on": f"{day:%A} {day:%Y-%m-%d}", "text": own_words(row.text)}
             shown.append(json.dumps(text, ensure_ascii=False))
-        texts, payer = ("\n".join(shown),), Payer(session_id=said[0].session_id)
+        texts, asker = ("\n".join(shown),), said[-1].sender
+        payer = Payer(session_id=said[0].session_id, user_id=asker.id if asker else "")
         order = language_data("prompts", "core.facts")["order"]
         for _ in range(2):
             completion = await ask(model, self._name, "facts", order, texts, max_tokens=MAX_TOKENS, payer=payer)

@@ -33,7 +33,8 @@ async def ask(
 
 
 class MeteredModel:
-    """Fills the role Model and logs what the calls of `model` used; the server keeps prefixes for `life`."""
+    """Fills the role Model and logs what the calls of `model` used; the server keeps prefixes for `life`. The limits of
+    the day are looked at before a turn begins, and here before any other call."""
 
     def __init__(self, model: Model, usage_log: UsageLog, clock: Clock, life: CacheLife = "5m") -> None:
         self._model = model
@@ -42,8 +43,13 @@ class MeteredModel:
         self._lifetime = timedelta(minutes=5) if life == "5m" else timedelta(hours=1)
         self._log = structlog.get_logger("usage")
 
+    async def check(self, payer: Payer) -> None:
+        """Raises LimitReached."""
+        await self._usage_log.check(payer, self._clock.now())
+
     async def complete(self, request: Request, on_text: Tell, on_wait: Tell) -> Completion:
         """Raises ModelError."""
+        await self.check(request.payer)
         completion, call = await self.measured(request, on_text, on_wait)
         if call is not None:
             await self.keep(call)

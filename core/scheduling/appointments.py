@@ -26,8 +26,9 @@ from core.review.pending import Review
 from core.store.jobs import Job, Jobs
 from core.store.notes import QUESTION, REMINDER, Author, Operation, PendingNote
 from core.store.sessions import Conversations
+from core.store.usage import UsageLog
 from core.text.normalize import shortened
-from core.types import Account, Address, ErasureEpoch, Json, Message, Scope, Sender, Tool, ToolContext
+from core.types import Account, Address, ErasureEpoch, Json, Message, Payer, Scope, Sender, Tool, ToolContext
 
 if TYPE_CHECKING:
     from core.facts.evidence import EvidenceSearch
@@ -49,7 +50,7 @@ _DONE: Mapping[Action, str] = {"pause": "Paused", "resume": "Resumed", "run": "D
 
 class Appointments:
     """Over `jobs`. Wall times without a zone are those of `zone`; `on_change` is called after every change.
-    `question_every_s`: see `QuestionEvery`."""
+    `question_every_s`: see `QuestionEvery`; `usage_log` knows how many may be set in a day."""
 
     def __init__(
         self, jobs: Jobs, clock: Clock, zone: str, on_change: Callable[[], None], question_every_s: QuestionEvery
@@ -59,6 +60,7 @@ class Appointments:
         self._zone = zone
         self._on_change = on_change
         self._question_every_s = question_every_s
+        self.usage_log: UsageLog | None = None
         self._adding = asyncio.Lock()
         self._reading = asyncio.Lock()
 
@@ -98,6 +100,9 @@ class Appointments:
                 now = self._clock.now()
                 if reading.is_prompt:
                     await self._check_question(reading.schedule, account, now)
+                if self.usage_log is not None and account is not None:
+                    payer = Payer(scope=scope, user_id=account.user_id)
+                    await self.usage_log.check(payer, now, "scheduled_questions" if reading.is_prompt else "reminders")
                 if (next_at := next_after(reading.schedule, now)) is None:
                     raise Refused(f"{describe(reading.schedule, self._zone, now)} is past.")
                 job = Job(

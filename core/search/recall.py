@@ -335,7 +335,7 @@ def _query(asked: _Arguments, context: ToolContext, zone: ZoneInfo) -> SearchQue
         window=asked.window,
         budget_chars=max(BUDGET_RANGE[0], min(asked.budget_chars, BUDGET_RANGE[1])),
         hidden=context.window,
-        payer=Payer(session_id=context.session.id, scope=context.scope),
+        payer=Payer(session_id=context.session.id, scope=context.scope, user_id=context.sender.id),
     )
     if asked.sender and asked.sender.strip():
         query = said_by(query, asked.sender)

@@ -185,7 +185,7 @@ KINDS: Mapping[str, str] = {
     "to be delivered": f"""
         SELECT lane, kind, payload, created_at FROM outbox WHERE payload NOT NULL AND lane IN ({LANES})
     """,
-    "model call": _in_scope("calls"),
+    "model call": _in_scope("calls", _mine("account")),
 }
 """What is stored about a person, by its name in an export."""
 

@@ -1,22 +1,25 @@
 """Every model call that was paid for, one row a call, why its prefix was not in the cache, and what it all came to.
 
-`disturb` is for whoever changes what a session's next request begins with, inside the same transaction. What tokens
-cost is what the settings say; a model without a price there has none.
+`UsageLog.check` knows the limits of a day. `disturb` is for whoever changes what a session's next request begins with,
+inside the same transaction. What tokens cost is what the settings say; a model without a price there has none.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import date, datetime
 from typing import Literal, TypeVar, get_args
 from zoneinfo import ZoneInfo
 
-from config.settings import UsageOptions
+from config.settings import DayLimits, Limited, Limits, UsageOptions
+from core.errors import LimitReached
 from core.store import rows
-from core.store.rows import Connection
+from core.store.people import LINKED, is_owners
+from core.store.rows import Connection, Row
 from core.store.sqlite.database import Database
+from core.store.sqlite.schema import in_list, list_value
 from core.types import CallKind, Payer, Scope, Usage
 
 MissCause = Literal[
@@ -34,7 +37,7 @@ WHOLE = 0.99  # a prefix of which this part was read counts as read: servers rou
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelCall:
-    """`cached_from`: what the server was sent before then it does not keep any more."""
+    """`cached_from`: what was sent before then, the server keeps no more. `turns`: 1 for the first call of a turn."""
 
     kind: CallKind
     model: str
@@ -42,6 +45,7 @@ class ModelCall:
     at: datetime
     payer: Payer
     cached_from: datetime | None = None
+    turns: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,7 +157,8 @@ GROUP BY calls.kind, calls.model, calls.miss ORDER BY calls.kind, calls.model, c
 """
 _LATEST = f"SELECT MAX(calls.at) AS at {_SPENT}"
 _INSERT = rows.insertion(
-    "calls", "scope_id", "session_id", "kind", "model", "at", *_TOKENS.values(), "miss", "missed_tokens"
+    *("calls", "scope_id", "session_id", "account", "kind", "model", "at", "turns"),
+    *(*_TOKENS.values(), "miss", "missed_tokens"),
 )
 _LAST_CALL = """
 SELECT calls.*, disturbances.cause FROM calls LEFT JOIN disturbances ON disturbances.session_id = calls.session_id
@@ -166,10 +171,61 @@ WHERE sessions.id = :session AND earlier.ended_at IS NOT NULL ORDER BY earlier.i
 """
 
 
-class UsageLog:
-    """`prices` are those of today; months are those of `zone` (an IANA name)."""
+ASKED = ("answers", "input_tokens", "output_tokens", "money")  # limits of what models are asked
+NEAR = 0.8
+_REACHED = (
+    "Today's limit for {whose} is reached ({used}): it begins anew at midnight ({zone}), and until then everything "
+    "else goes on as always, like `/recall` and `/remind`."
+)
+_OF_PERSON = in_list("account", "accounts")
+_OF_ROOM = """
+scope_id = (SELECT id FROM scopes WHERE key = :room) AND (:owner OR account NOT IN (
+    SELECT platform || ':' || user_id FROM accounts JOIN people ON people.id = accounts.person_id WHERE is_owner
+))
+"""
+_CALLED = f"""
+SELECT model, SUM(turns) AS turns, {", ".join(f"SUM({name}) AS {name}" for name in _TOKENS.values())}
+FROM calls WHERE at >= :since AND """
+_SET = """
+SELECT COALESCE(SUM(is_prompt), 0) AS scheduled_questions, COALESCE(SUM(NOT is_prompt), 0) AS reminders
+FROM jobs WHERE created_at >= :since AND """
 
-    def __init__(self, database: Database, prices: UsageOptions | None = None, zone: str = "UTC") -> None:
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """What the person of `scope`, or that room, has `used` today of what they may, by the names of `limits`."""
+
+    scope: Scope
+    limits: DayLimits
+    used: Mapping[str, float]
+    prices: UsageOptions
+
+    @property
+    def limited(self) -> list[Limited]:
+        return [name for name, most in self.limits.items() if most]
+
+    def first(self, names: Sequence[str], share: float) -> Limited | None:
+        """The first of these limits of which so much is used."""
+        limited = (name for name in self.limited if name in names)
+        return next((name for name in limited if self.used[name] >= share * self.limits[name]), None)
+
+    def said(self, name: Limited) -> str:
+        """``299 of 300 answers``, ``$9.12 of $10.00``."""
+        amount = Spending(sums=(), prices=self.prices).amount if name == "money" else "{:,.0f}".format
+        noun = "" if name == "money" else f" {name.replace('_', ' ')}"
+        return f"{amount(self.used[name])} of {amount(self.limits[name])}{noun}"
+
+
+class UsageLog:
+    """`prices` are those of today; months and days are those of `zone` (an IANA name). `on_near` is told, once a day of
+    a person or room, of a limit of which 80 % are used."""
+
+    def __init__(
+        self, database: Database, prices: UsageOptions | None = None, zone: str = "UTC", limits: Limits | None = None
+    ) -> None:
+        self.on_near: Callable[[Budget, Limited], Awaitable[None]] | None = None
+        self._limits = limits
+        self._near: set[tuple[Scope, date]] = set()
         self._database = database
         self._prices = prices or UsageOptions(prices={}, currency="$")
         self._zone = ZoneInfo(zone)
@@ -188,10 +244,8 @@ class UsageLog:
         """From `since` on and before `until`."""
         session = None if session_id is None else rows.bounded(session_id)
         values = {"scopes": rows.scope_parameter(scopes), "since": since, "until": until, "session": session}
-        sums = [
-            UsageSum(**rows.fields_in(row, UsageSum), usage=Usage(**{name: row[one] for name, one in _TOKENS.items()}))
-            for row in await self._database.fetch_all(_SUMS, values)
-        ]
+        found = await self._database.fetch_all(_SUMS, values)
+        sums = [UsageSum(**rows.fields_in(row, UsageSum), usage=_usage(row)) for row in found]
         return Spending(sums=sums, prices=self._prices)
 
     async def months(self, scopes: frozenset[Scope]) -> list[tuple[date, Spending]]:
@@ -207,25 +261,73 @@ class UsageLog:
             until = start
         return found
 
+    async def budgets(self, payer: Payer, now: datetime) -> list[Budget]:
+        """That of the person, with all linked accounts, and of the room; none of the owner, who is exempt unless the
+        limits say otherwise."""
+        limits, midnight = self._limits, now.astimezone(self._zone).replace(hour=0, minute=0, second=0, microsecond=0)
+
+        def work(connection: Connection) -> list[Budget]:
+            scope, _ = _payer(connection, payer)
+            if scope is None or limits is None:
+                return []
+            account = scope.speaker(payer.user_id)
+            if is_owners(connection, account) and not limits.day_for_owner:
+                return []
+            linked = connection.execute(LINKED, rows.values_of(account)).fetchall()
+            keys = sorted({account.key, *(rows.account_in(row).key for row in linked)})
+            values = {"since": midnight, "accounts": list_value(keys), "room": scope, "owner": limits.day_for_owner}
+            whose = [Scope(key=f"account:{keys[0]}"), *([scope] if scope.is_room else [])]
+            return [self._budget(connection, one, limits, values) for one in whose]
+
+        return await self._database.glance(work)
+
+    def _budget(self, connection: Connection, scope: Scope, limits: Limits, values: Mapping[str, object]) -> Budget:
+        whose, most = (_OF_ROOM, limits.room_day) if scope.is_room else (_OF_PERSON, limits.day)
+        calls = connection.execute(f"{_CALLED} {whose} GROUP BY model", values).fetchall()
+        sums = [UsageSum(kind="chat", model=row["model"], calls=row["turns"], usage=_usage(row)) for row in calls]
+        spent = Spending(sums=sums, prices=self._prices)
+        used: dict[str, float] = {"answers": spent.calls, "money": spent.cost or 0.0}
+        used |= {"input_tokens": spent.usage.sent, "output_tokens": spent.usage.output}
+        used |= dict(connection.execute(f"{_SET} {whose}", values).fetchone())
+        return Budget(scope=scope, limits=most, used=used, prices=self._prices)
+
+    async def check(self, payer: Payer, now: datetime, *names: Limited) -> None:
+        """Raises LimitReached where one of these limits is reached for `payer` today; of none, those of models."""
+        for one in await self.budgets(payer, now):
+            if name := one.first(names or ASKED, 1.0):
+                whose, zone = "this room" if one.scope.is_room else "you", self._zone.key
+                raise LimitReached(_REACHED.format(whose=whose, used=one.said(name), zone=zone))
+            told = (one.scope, now.astimezone(self._zone).date())
+            if self.on_near is not None and told not in self._near and (name := one.first(names or ASKED, NEAR)):
+                self._near.add(told)
+                await self.on_near(one, name)
+
+
+def _usage(row: Row) -> Usage:
+    return Usage(**{name: row[column] for name, column in _TOKENS.items()})
+
 
 def log_call(connection: Connection, call: ModelCall) -> None:
     """Stores a call, with why its prefix was not in the cache; one of no known scope is left out."""
-    scope, session_id = call.payer.scope, call.payer.session_id
-    row = connection.execute("SELECT scope_id FROM sessions WHERE id = :id", {"id": session_id}).fetchone()
-    if row is not None:
-        scope_id = row["scope_id"]
-    elif scope is not None:
-        # What is incognito is not named.
-        scope_id, session_id = rows.ensure_scope(connection, scope), None
-    else:
+    scope, session_id = _payer(connection, call.payer)
+    if scope is None:
         return
     is_chat = call.kind == "chat" and session_id is not None
     miss, missed = _miss(connection, call, {"session": session_id}) if is_chat else (None, 0)
     values = {**rows.values_of(call), **{column: getattr(call.usage, name) for name, column in _TOKENS.items()}}
-    payer = {"scope_id": scope_id, "session_id": session_id}
+    payer = {"scope_id": rows.ensure_scope(connection, scope), "session_id": session_id}
+    account = scope.speaker(call.payer.user_id)
+    values["account"] = account.key if account.user_id else None
     connection.execute(_INSERT, {**values, **payer, "miss": miss, "missed_tokens": missed})
     if is_chat:
         connection.execute("DELETE FROM disturbances WHERE session_id = :session", {"session": session_id})
+
+
+def _payer(connection: Connection, payer: Payer) -> tuple[Scope | None, int | None]:
+    """Whose a call is, and in which session; what is incognito is not named."""
+    found = "SELECT key FROM sessions JOIN scopes ON scopes.id = sessions.scope_id WHERE sessions.id = :id"
+    row = connection.execute(found, {"id": payer.session_id}).fetchone()
+    return (payer.scope, None) if row is None else (Scope(key=row["key"]), payer.session_id)
 
 
 def _miss(connection: Connection, call: ModelCall, values: dict[str, int | None]) -> tuple[MissCause | None, int]:

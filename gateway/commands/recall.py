@@ -50,7 +50,7 @@ class RecallCommands:
                 budget_chars=BUBBLE_CHARS,
                 is_summarized="summary" in switches,
                 is_expanded="expand" in switches,
-                payer=Payer(session_id=context.session.id, scope=context.scope),
+                payer=Payer(session_id=context.session.id, scope=context.scope, user_id=context.inbound.sender.id),
             )
         )
         buttons = _next(results, context.session.id)

@@ -10,7 +10,7 @@ from core.errors import Refused
 from core.markup.markdown import escape
 from core.store.sync import PLATFORM as MEMORY
 from core.store.usage import Spending
-from core.types import Answer, Command
+from core.types import Answer, Command, Payer
 from gateway import texts
 from gateway.commands.registry import CommandContext, announced, button
 from gateway.services import STATE, Services
@@ -93,6 +93,10 @@ class UsageCommands:
     async def _overview(self, context: CommandContext) -> Answer:
         lately = await self._usage_log.spent(context.scopes, since=self._services.clock.now() - LATELY)
         parts = [_details("The last 30 days", lately)]
+        payer = Payer(scope=context.scope, user_id=context.inbound.sender.id)
+        for budget in await self._usage_log.budgets(payer, self._services.clock.now()):
+            whose = "Today in this room" if budget.scope.is_room else "Your limits today"
+            parts += [f"**{whose}**: {', '.join(map(budget.said, budget.limited))}."] if budget.limited else []
         if context.session.is_incognito:
             parts.insert(0, "**This conversation** is incognito: its calls are in the sum below, and under no name.")
         elif not context.is_shell:

@@ -200,6 +200,13 @@ def test_jobs_keep_their_times(upgraded: Path) -> None:
     assert ended == [tuple(row) for row in EXPECTED["ended_jobs"]]
 
 
+def test_calls_of_a_model_are_their_accounts(upgraded: Path) -> None:
+    """Those in rooms are nobody's: who asked there was not noted."""
+    found = rows(upgraded, "SELECT DISTINCT key, account FROM calls JOIN scopes ON scopes.id = calls.scope_id")
+    assert {key.partition(":")[0] for key, _ in found} == {"account", "room"}
+    assert all(account == (key[8:] if key.startswith("account:") else None) for key, account in found)
+
+
 def test_what_was_forgotten_stays_so_and_what_was_begun_is_finished(old: Path) -> None:
     said = good(old, "chat", stdin="/recall marmalade cat\n")
     assert "marmalade cat on the sofa" in said

@@ -151,6 +151,15 @@ ALTER TABLE accounts ADD COLUMN is_blocked INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE jobs ADD COLUMN pause_reason TEXT;
 """
 """Who is not served any more, and why a job does not run."""
+_WHO_ASKED = """  -- in rooms it was not noted before
+ALTER TABLE calls ADD COLUMN account TEXT;
+ALTER TABLE calls ADD COLUMN turns INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX calls_by_account ON calls (account, at);
+CREATE INDEX jobs_by_creation ON jobs (created_at);
+UPDATE calls SET account = (
+    SELECT substr(key, 9) FROM scopes WHERE scopes.id = calls.scope_id AND substr(key, 1, 8) = 'account:'
+);
+"""
 
 MIGRATIONS: tuple[str, ...] = (
     f"{_TABLES}{INDEXES}{_FACTS}{FACTS_RANK}\n{_FACTS_VERSION}",
@@ -172,4 +181,5 @@ MIGRATIONS: tuple[str, ...] = (
     "ALTER TABLE own_rooms ADD COLUMN is_past INTEGER NOT NULL DEFAULT 0;",
     # `core.store.epoch.KEY`
     "INSERT INTO state_meta (key, value) VALUES ('erasure_key', lower(hex(randomblob(32))));",
+    _WHO_ASKED,
 )

@@ -1,0 +1,350 @@
+"""What a person and a room may use in a day: told at 80 %, refused in one sentence at the limit.
+
+The model is the real client over the loopback Messages API.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from functools import partial
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from config.settings import Settings, SettingsError
+from core.models.claude import Claude
+from core.types import Address, Scope
+from gateway import services
+from tests.fixtures.clock import SteadyClock
+from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, notices, open_gateway
+from tests.fixtures.messages_api import Brain, MessagesApi
+from tests.fixtures.model_reply import ModelReply
+from tests.gateway.commands.test_links import link, on_discord
+
+IDS = count()
+KEY = "sk-ant-limits"
+ROOM = Scope.room("telegram", "-100")
+HERE = Address(platform="telegram", chat_id="-100")
+LISTED = 'rooms = ["telegram:-100"]\n'
+ANSWER = "That sounds good."
+FOR_YOU = (
+    "Today's limit for you is reached (2 of 2 answers): it begins anew at midnight (Europe/Lisbon), and until then "
+    "everything else goes on as always, like `/recall` and `/remind`."
+)
+FOR_ALL = FOR_YOU.replace("for you", "for this room")
+
+
+def person(**limits: object) -> str:
+    return _limits("day", limits)
+
+
+def room(**limits: object) -> str:
+    return _limits("room_day", limits)
+
+
+def _limits(whose: str, limits: dict[str, object]) -> str:
+    return f"[limits.{whose}]\n" + "".join(f"{name} = {value}\n" for name, value in limits.items())
+
+
+def brain(body: dict[str, Any]) -> str:
+    return ANSWER if body.get("tools") else "[]"
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> SteadyClock:
+    clock = SteadyClock()
+    monkeypatch.setattr(services, "WallClock", lambda: clock)
+    return clock
+
+
+@asynccontextmanager
+async def gateway(
+    home: Path, options: str, answers: Brain = brain, *, has_helper: bool = False
+) -> AsyncIterator[tuple[GatewayHarness, MessagesApi]]:
+    async with MessagesApi(answers, key=KEY) as api:
+        claude = Claude(api_key=KEY, base_url=api.url, clock=services.WallClock(), tries=1)
+        try:
+            async with open_gateway(home, claude, options, claude if has_helper else None) as harness:
+                yield harness, api
+        finally:
+            await claude.close()
+
+
+async def said(harness: GatewayHarness, text: str, who: str = "7", **changes: Any) -> str:
+    return (await harness.say(text, who, **{"message_id": f"m{next(IDS)}", **changes})).text
+
+
+async def in_room(harness: GatewayHarness, text: str, who: str = "7") -> KeptReply:
+    return await harness.say(text, who, address=HERE, scope=ROOM, is_direct=False)
+
+
+async def _served(harness: GatewayHarness, number: int) -> None:
+    await harness.router.serve(number)
+
+
+def _has_gone(api: MessagesApi, number: int) -> bool:
+    return api.disconnects == number
+
+
+def chats(api: MessagesApi) -> int:
+    return sum(1 for body in api.requests if body.get("tools"))
+
+
+async def test_at_the_limit_one_sentence_and_all_without_a_model_goes_on(home: Path, clock: SteadyClock) -> None:
+    async with gateway(home, person(answers=2)) as (harness, api):
+        assert [await said(harness, "The ferry leaves at nine.") for _ in range(4)] == [
+            ANSWER,
+            ANSWER,
+            FOR_YOU,
+            FOR_YOU,
+        ]
+        assert chats(api) == 2
+        assert "ferry" in await said(harness, "/recall ferry")
+        assert "Reminder 1 is set" in await said(harness, "/remind tomorrow at 9 call Ana")
+        assert "**Your limits today**: 2 of 2 answers, " in await said(harness, "/usage")
+
+
+async def test_the_next_day_it_answers_again(home: Path, clock: SteadyClock) -> None:
+    clock.moment = datetime(2026, 11, 20, 23, 30, tzinfo=UTC)
+    async with gateway(home, person(answers=1)) as (harness, _):
+        assert await said(harness, "One") == ANSWER
+        clock.advance(minutes=29)
+        assert await said(harness, "Two") != ANSWER
+        clock.advance(minutes=1)
+        assert await said(harness, "Three") == ANSWER
+
+
+async def test_a_day_of_25_hours_is_one_day(home: Path, clock: SteadyClock) -> None:
+    clock.moment = datetime(2026, 10, 24, 23, 30, tzinfo=UTC)  # half past midnight in summer time
+    async with gateway(home, person(answers=1)) as (harness, _):
+        assert await said(harness, "One") == ANSWER
+        clock.advance(hours=24, minutes=15)
+        assert await said(harness, "Two") != ANSWER
+        clock.advance(minutes=15)
+        assert await said(harness, "Three") == ANSWER
+
+
+async def test_at_80_percent_they_are_told_once_and_a_restart_changes_nothing(home: Path, clock: SteadyClock) -> None:
+    told = []
+    for _ in range(3):
+        async with gateway(home, person(answers=5)) as (harness, _):
+            answers = [await said(harness, "The ferry") for _ in range(2)]
+            told += await notices(harness)
+    assert answers == [ANSWER, FOR_YOU.replace("2 of 2", "5 of 5")]
+    [(where, text)] = told
+    assert where == "telegram:7"
+    assert text.startswith("Today's limit for you is near (4 of 5 answers).")
+
+
+async def test_the_owner_is_exempt_unless_the_settings_say_otherwise(home: Path, clock: SteadyClock) -> None:
+    async with gateway(home, person(answers=1)) as (harness, _):
+        assert {await said(harness, "Hello", "42") for _ in range(3)} == {ANSWER}
+        assert "limits today" not in await said(harness, "/usage", "42")
+    async with gateway(home, f"[limits]\nday_for_owner = true\n{person(answers=1)}") as (harness, _):
+        assert (await said(harness, "Hello", "42")).startswith("Today's limit for you")
+
+
+async def test_tokens_and_money(home: Path, clock: SteadyClock) -> None:
+    for limit, most in (("input_tokens", "of 3 input tokens"), ("output_tokens", "of 3 output tokens")):
+        clock.advance(days=1)
+        async with gateway(home, person(**{limit: 3})) as (harness, _):
+            assert await said(harness, "Hello") == ANSWER
+            assert most in await said(harness, "Hello")
+    clock.advance(days=1)
+    async with gateway(home, person(money=0.0001)) as (harness, _):
+        assert await said(harness, "Hello") == ANSWER
+        assert "of $0.0001)" in await said(harness, "Hello")
+        assert "of $0.0001" in await said(harness, "/usage")
+
+
+async def test_a_model_without_a_price_costs_nothing_and_its_tokens_count(home: Path, clock: SteadyClock) -> None:
+    unpriced = '[model]\nchat = "claude-opus-4-8"\n'
+    async with gateway(home, unpriced + person(money=0.000001)) as (harness, _):
+        assert {await said(harness, "Hello") for _ in range(3)} == {ANSWER}
+    async with gateway(home, unpriced + person(money=0.000001, output_tokens=3)) as (harness, _):
+        assert "of 3 output tokens" in await said(harness, "Hello")
+
+
+async def test_in_a_room_each_member_and_the_room_have_their_own(home: Path, clock: SteadyClock) -> None:
+    async with gateway(home, LISTED + person(answers=2) + room(answers=3)) as (harness, api):
+        assert [(await in_room(harness, "Hello", "42")).text for _ in range(3)] == [ANSWER] * 3  # the owner: nobody's
+        assert [(await in_room(harness, "Hello", "7")).text for _ in range(2)] == [ANSWER] * 2
+        assert (await in_room(harness, "Hello", "7")).text == FOR_YOU
+        assert await said(harness, "Hello", "7") == FOR_YOU
+        assert (await in_room(harness, "Hello", "8")).text == ANSWER
+        assert (await in_room(harness, "Hello", "8")).text == FOR_ALL.replace("2 of 2", "3 of 3")
+        assert (await in_room(harness, "Hello", "42")).text == ANSWER
+        usage = (await in_room(harness, "/usage", "8")).text
+        assert "**Your limits today**: 1 of 2 answers, " in usage
+        assert "**Today in this room**: 3 of 3 answers, " in usage
+        assert chats(api) == 7
+
+
+async def test_the_owner_is_told_of_a_room_and_each_member_of_their_own(home: Path, clock: SteadyClock) -> None:
+    async with gateway(home, LISTED + person(answers=5) + room(answers=5)) as (harness, _):
+        await said(harness, "Hello", "42")
+        await said(harness, "Hello", "7")
+        for _ in range(4):
+            await in_room(harness, "Hello")
+        told = await notices(harness)
+        assert [where for where, _ in told] == ["telegram:7"]
+        await in_room(harness, "Hello", "8")
+        [(where, text)] = await notices(harness)
+        assert where == "telegram:42"
+        assert text.startswith("Today's limit for the room `room:telegram:-100` is near (4 of 5 answers).")
+
+
+async def test_a_room_is_told_once_an_hour_and_what_was_said_is_kept(home: Path, clock: SteadyClock) -> None:
+    async with gateway(home, LISTED + person(answers=1)) as (harness, _):
+        await in_room(harness, "Hello")
+        assert (await in_room(harness, "Hello")).answer is not None
+        silent = await in_room(harness, "The ferry leaves at nine.")
+        assert silent.answer is None
+        assert silent.is_abandoned
+        assert "ferry" in (await in_room(harness, "/recall ferry")).text
+        await in_room(harness, "Hello", "8")
+        assert (await in_room(harness, "Hello", "8")).answer is not None
+        clock.advance(hours=1)
+        assert (await in_room(harness, "Hello")).answer is not None
+
+
+async def test_who_is_over_takes_nobody_along(home: Path, clock: SteadyClock) -> None:
+    """Messages that waited together are one turn: of those who may still ask."""
+    gate = asyncio.Event()
+
+    def held(body: dict[str, Any]) -> ModelReply:
+        return ModelReply.say(ANSWER, hold=None if gate.is_set() else gate, after_events=2)
+
+    async with gateway(home, LISTED + person(answers=1), held) as (harness, api):
+        async with asyncio.TaskGroup() as tasks:
+            first = tasks.create_task(in_room(harness, "One", "7"))
+            await api.until(lambda: api.held == 1)
+            others = [KeptReply(), KeptReply()]
+            for who, reply in zip(("8", "7"), others, strict=True):
+                inbound = harness.inbound("Two", who, address=HERE, scope=ROOM, is_direct=False)
+                number = await harness.router.admit(inbound, reply)
+                assert number is not None
+                tasks.create_task(_served(harness, number))
+            gate.set()
+        assert first.result().text == ANSWER
+        assert [reply.text for reply in others] == [ANSWER, FOR_YOU.replace("2 of 2", "1 of 1")]
+        assert chats(api) == 2
+
+
+async def test_linked_accounts_share_one_budget(home: Path, clock: SteadyClock) -> None:
+    async with gateway(home, person(answers=2)) as (harness, _):
+        await said(harness, "Hello")
+        await link(harness)
+        assert (await harness.say("Hello", **on_discord())).text == ANSWER
+        assert (await harness.say("Hello", **on_discord())).text == FOR_YOU
+        assert await said(harness, "Hello") == FOR_YOU
+
+
+async def test_what_helps_counts_and_ends_too(home: Path, clock: SteadyClock) -> None:
+    """Titles, facts, summaries: paid by who asked; at the limit the first words are the title, rules find facts."""
+    async with gateway(home, person(output_tokens=1), has_helper=True) as (harness, api):
+        await said(harness, "I live in Porto and my sister is called Clara.")
+        assert [body["model"] for body in api.requests] == ["claude-sonnet-5-5"]
+        clock.advance(hours=1)
+        await harness.memory.tend()
+        found = await said(harness, "/recall --summary Porto")
+        assert "No summary could be made: Today's limit for you is reached" in found.replace("\\", "")
+        assert len(api.requests) == 1
+        assert "Porto" in await said(harness, "/memory facts")
+
+
+async def test_who_asked_in_a_room_pays_for_what_helps(home: Path, clock: SteadyClock) -> None:
+    async with gateway(home, LISTED, has_helper=True) as (harness, _):
+        await in_room(harness, "I live in Porto and my sister is called Clara.")
+        await in_room(harness, "/recall --summary Porto", "8")
+        clock.advance(hours=1)
+        await harness.memory.tend()
+        rows = await harness.services.database.fetch_all("SELECT DISTINCT kind, account FROM calls ORDER BY kind")
+        assert {(row["kind"], row["account"]) for row in rows} == {
+            ("chat", "telegram:7"),
+            ("title", "telegram:7"),
+            ("facts", "telegram:7"),
+            ("summary", "telegram:8"),
+        }
+
+
+async def test_a_scheduled_question_counts_and_is_refused_once_an_hour(home: Path, clock: SteadyClock) -> None:
+    cron = Address(platform="cron", chat_id="1")
+    async with gateway(home, person(answers=2)) as (harness, _):
+        answers = [await harness.say("How is the weather?", "7", address=cron) for _ in range(4)]
+        assert [one.answer.text if one.answer else None for one in answers] == [ANSWER, ANSWER, FOR_YOU, None]
+        assert await said(harness, "Hello") == FOR_YOU
+
+
+async def test_jobs_of_a_day(home: Path, clock: SteadyClock) -> None:
+    options = person(reminders=2, scheduled_questions=1)
+    async with gateway(home, options) as (harness, _):
+        set_, removed = "/remind tomorrow at 9 call Ana", "/cron remove 2"
+        for line in (set_, set_, removed):
+            await said(harness, line)
+        assert await said(harness, set_) == FOR_YOU.replace("answers", "reminders")
+        assert "is set" in await said(harness, set_, "42")
+        assert "is set" in await said(harness, "/cron add daily at 8 | what is on my list?")
+        assert "(1 of 1 scheduled questions)" in await said(harness, "/cron add daily at 9 | what is on my list?")
+        assert await said(harness, "Hello") == ANSWER
+        clock.advance(days=1)
+        assert "is set" in await said(harness, set_)
+
+
+async def test_turns_at_once_go_over_by_no_more_than_themselves(home: Path, clock: SteadyClock) -> None:
+    gate = asyncio.Event()
+
+    def held(body: dict[str, Any]) -> ModelReply:
+        return ModelReply.say(ANSWER, hold=gate, after_events=2)
+
+    async with gateway(home, person(answers=2), held) as (harness, api):
+        topics = [Address(platform="telegram", chat_id="7", thread_id=str(number)) for number in range(4)]
+        async with asyncio.TaskGroup() as tasks:
+            asked = [tasks.create_task(said(harness, "Hello", address=topic)) for topic in topics]
+            await api.until(lambda: api.held == 4)
+            gate.set()
+        assert {one.result() for one in asked} == {ANSWER}
+        assert {await said(harness, "Hello", address=topic) for topic in topics} == {
+            FOR_YOU.replace("2 of 2", "4 of 2")
+        }
+        assert chats(api) == 4
+
+
+async def test_an_answer_that_was_stopped_is_paid_for_too(home: Path, clock: SteadyClock) -> None:
+    def held(body: dict[str, Any]) -> ModelReply:
+        return ModelReply.say(ANSWER, hold=asyncio.Event(), after_events=4)
+
+    async with gateway(home, person(answers=2), held) as (harness, api):
+        for number in (1, 2):
+            asked = asyncio.create_task(said(harness, "Hello"))
+            await api.until(lambda: api.held == 1)
+            await harness.say("/stop", "7")
+            assert "[stopped]" in await asked
+            await api.until(partial(_has_gone, api, number))
+        assert await said(harness, "Hello") == FOR_YOU
+        [row] = await harness.services.database.fetch_all("SELECT SUM(input_tokens) AS tokens, SUM(turns) FROM calls")
+        assert row["tokens"] > 1000
+
+
+async def test_off_is_no_limit(home: Path, clock: SteadyClock) -> None:
+    names = ("answers", "input_tokens", "output_tokens", "money", "scheduled_questions", "reminders")
+    off = {name: '"off"' if number % 2 else 0 for number, name in enumerate(names)}
+    async with gateway(home, person(**off)) as (harness, _):
+        assert {await said(harness, "Hello") for _ in range(3)} == {ANSWER}
+        assert "limits today" not in await said(harness, "/usage")
+
+
+def test_what_is_no_limit_is_told(home: Path) -> None:
+    (home / "mneme.toml").write_text('[limits.day]\nanswers = -1\nmoney = "no"\n[limits.room_day]\nwords = 3\n')
+    with pytest.raises(SettingsError) as raised:
+        Settings.load({"MNEME_HOME": str(home)})
+    assert [problem.partition(":")[0] for problem in raised.value.problems] == [
+        "limits.day.answers",
+        "limits.day.money",
+        "limits.room_day.words",
+    ]
