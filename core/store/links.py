@@ -191,11 +191,8 @@ class Links:
         return await self._database.read(lambda connection: _accounts(connection, account))
 
     def _is_let_in(self, connection: Connection, account: Account) -> bool:
-        """As `gateway.access` has it: whoever was let in is so with all linked accounts."""
-        linked = connection.execute(people.LINKED, rows.values_of(account)).fetchall()
-        keys = {account.key, *(rows.account_in(row).key for row in linked)}
-        is_let_in = not keys.isdisjoint(self._let_in) or any(row["admitted_at"] is not None for row in linked)
-        return is_let_in and not any(row["removed_at"] for row in linked[:1])
+        scope = Scope.account(account.platform, account.user_id)
+        return people.standing_in(connection, account, scope).is_let_in(account, self._let_in)
 
 
 def _values(digest: str, now: datetime) -> dict[str, object]:

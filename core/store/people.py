@@ -261,21 +261,7 @@ class People:
 
     async def standing(self, account: Account, scope: Scope) -> Standing:
         """What decides whether an account is served in the place of `scope`."""
-
-        def work(connection: Connection) -> Standing:
-            linked = connection.execute(LINKED, rows.values_of(account)).fetchall()
-            is_removed = bool(linked) and linked[0]["removed_at"] is not None
-            return Standing(
-                scope=room_scope(connection, scope),
-                scopes=scopes_in(connection, scope),
-                accounts=frozenset(Scope.account(row["platform"], row["user_id"]) for row in linked),
-                is_owner=is_owners(connection, account),
-                is_admitted=any(row["admitted_at"] is not None for row in linked),
-                is_removed=is_removed,
-                is_blocked=is_removed and bool(linked[0]["is_blocked"]),
-            )
-
-        return await self._database.glance(work)
+        return await self._database.glance(lambda connection: standing_in(connection, account, scope))
 
     async def greet(self, account: Account, name: str) -> None:
         await self._database.write(lambda connection: add_account(connection, account, name))
@@ -371,6 +357,21 @@ def _owner(connection: Connection) -> int:
 def room_scope(connection: Connection, scope: Scope) -> Scope:
     """The scope of a room whatever its id is by now, in its present generation; any other as it is."""
     return Scope(key=connection.execute(ROOM_SCOPE, {"scope": scope}).fetchone()["key"])
+
+
+def standing_in(connection: Connection, account: Account, scope: Scope) -> Standing:
+    """See `People.standing`."""
+    linked = connection.execute(LINKED, rows.values_of(account)).fetchall()
+    is_removed = bool(linked) and linked[0]["removed_at"] is not None
+    return Standing(
+        scope=room_scope(connection, scope),
+        scopes=scopes_in(connection, scope),
+        accounts=frozenset(Scope.account(row["platform"], row["user_id"]) for row in linked),
+        is_owner=is_owners(connection, account),
+        is_admitted=any(row["admitted_at"] is not None for row in linked),
+        is_removed=is_removed,
+        is_blocked=is_removed and bool(linked[0]["is_blocked"]),
+    )
 
 
 def _part_room(connection: Connection, scope: Scope, owner: int) -> None:
