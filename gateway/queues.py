@@ -105,35 +105,45 @@ class ConversationQueues:
 
     def join(self, event: PendingEvent) -> None:
         queue = self._queues.get(event.place.key)
-        is_along = queue is not None and queue.waiting and queue.waiting[-1].goes_with(event)
-        if is_along or not event.is_metered or not event.is_plain or event.is_overheard:
-            self._queue(event)
-        else:
-            apart = event.place if self._is_apart(event.place) else event.place.chat_id
-            self._held.setdefault((event.scope, event.inbound.account, apart), []).append(event)
+        group = (
+            event.scope,
+            event.inbound.account,
+            event.place if self._is_apart(event.place) else event.place.chat_id,
+        )
+        held = self._held.get(group, [])
+        # A command costs nothing, and neither does what is answered with what waits; but it comes after what is held.
+        is_free = not event.is_plain or bool(queue and queue.waiting and queue.waiting[-1].goes_with(event))
+        is_behind = any(one.place == event.place for one in held)
+        if event.is_metered and not event.is_overheard and (is_behind or not is_free):
+            self._held[group] = [*held, event]
             self._release()
+        else:
+            self._queue(event)
 
     def _release(self) -> None:
-        """Queues what may be answered by now: all that somebody said in a chat together, where they said the last."""
+        """Queues what may be answered by now: all that somebody said in a chat, together where they said the last."""
         rests = []
         for group, held in list(self._held.items()):
-            if rest_s := self._rest_s(held[-1].inbound):
-                rests.append(rest_s)
-            else:
-                self._lead(self._held.pop(group))
+            while held and not (rest_s := self._rest_s(held[0].inbound)):
+                said = list(takewhile(lambda event: event.is_plain, held))
+                commands = list(takewhile(lambda event: not event.is_plain, held[len(said) :]))
+                held = held[len(said) + len(commands) :]
+                self._lead(said)
+                for event in commands:
+                    self._queue(event)
+            self._held[group] = held
+            rests += [rest_s] * bool(held)
+        self._held = {group: held for group, held in self._held.items() if held}
         if self._timer is not None:
             self._timer.cancel()
         self._timer = asyncio.get_running_loop().call_later(min(rests), self._release) if rests else None
 
     def _lead(self, events: list[PendingEvent]) -> None:
-        newest = events[-1]
-        for event in events:
-            # It may have become incognito meanwhile.
-            if event is newest or self._is_apart(event.place) or self._is_apart(newest.place):
-                self._queue(event)
-            else:
+        for newest in events[-1:]:
+            newest.along = events[:-1]
+            for event in newest.along:
                 event.place, event.outbox_item = newest.place, newest.outbox_item
-                newest.along.append(event)
+            self._queue(newest)
 
     def _queue(self, event: PendingEvent) -> None:
         queue = self._queues.setdefault(event.place.key, _Queue())

@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from time import monotonic
 
 from config.settings import Limits
-from core.types import Account, Inbound, Scope
+from core.types import Account, Command, Inbound, Scope
 
 MINUTE_S = 60.0
-TURNS_IN_A_ROW = 12
-"""With one account of a room, which is then only listened to ..."""
+IN_A_ROW = 12
+"""After so many turns with one account of a room it is only listened to. Platforms mark their bots, which have no turn;
+an assistant behind a person's account is known by nothing but going on and on."""
 QUIET_S = 120.0
-"""... until somebody else speaks there, or it was quiet for so long."""
+"""After so long without a word it begins anew."""
 _KEPT = 1_000
 
 
@@ -39,15 +40,6 @@ class TokenBuckets:
         self._full_at[key] = max(self._full_at.get(key, 0.0), now) + self._each_s
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pace:
-    """How what was said is served: a command after `rest_s`, a message with an answer if it `is_heard`. Platforms mark
-    their bots, which never are; an assistant behind a person's account is only known by going on and on."""
-
-    rest_s: float = 0.0
-    is_heard: bool = True
-
-
 @dataclass(slots=True)
 class _Talk:
     account: Account
@@ -66,40 +58,31 @@ class Rates:
 
     def turn(self, inbound: Inbound) -> float:
         """Counts a turn and returns 0, or in how many seconds to ask again."""
-        asked: list[tuple[TokenBuckets, Account | Scope]] = [(self._turns, inbound.account)]
+        rest_s = self._turns.rest_s(inbound.account)
         if inbound.scope.is_room:
-            asked.append((self._room_turns, inbound.scope))
-        rest_s = max(buckets.rest_s(key) for buckets, key in asked)
+            rest_s = max(rest_s, self._room_turns.rest_s(inbound.scope))
         if not rest_s:
-            for buckets, key in asked:
-                buckets.take(key)
+            self._turns.take(inbound.account)
+            self._room_turns.take(inbound.scope)
         return rest_s
 
-    def pace(self, inbound: Inbound, *, is_command: bool, is_owner: bool) -> Pace | None:
-        """Counts what was said; None: there are more commands than can run within a minute, so it is passed over."""
-        if is_command or inbound.kind == "action":
-            rest_s = 0.0 if is_owner else self._commands.rest_s(inbound.account)
-            if rest_s > MINUTE_S:
-                return None
-            self._commands.take(inbound.account)
-            return Pace(rest_s=rest_s)
-        return Pace(is_heard=not _is_in_room(inbound) or self._goes_on(inbound) or is_owner)
+    def command(self, inbound: Inbound, command: Command | None) -> float | None:
+        """Counts a command or a press and returns in how many seconds it runs; None: more wait than run in a minute."""
+        if command is None and inbound.kind == "message":
+            return 0.0
+        rest_s = self._commands.rest_s(inbound.account)
+        if rest_s > MINUTE_S:
+            return None
+        self._commands.take(inbound.account)
+        return rest_s
 
-    def _goes_on(self, inbound: Inbound) -> bool:
+    def in_a_row(self, inbound: Inbound, *, is_turn: bool) -> int:
+        """Notes what was said, and returns how many turns an account of a room has had with nobody else speaking."""
+        if not inbound.scope.is_room or inbound.address.platform == "cron":
+            return 0
         now, talk = monotonic(), self._talks.get(inbound.scope)
         if talk is None or talk.account != inbound.account or now - talk.heard_at > QUIET_S:
             talk = self._talks[inbound.scope] = _Talk(inbound.account)
         talk.heard_at = now
-        return talk.turns < TURNS_IN_A_ROW
-
-    def count(self, inbound: Inbound) -> bool:
-        """Counts a turn; whether it is the last one in a room."""
-        talk = self._talks.get(inbound.scope) if _is_in_room(inbound) else None
-        if talk is None or talk.account != inbound.account:
-            return False
-        talk.turns += 1
-        return talk.turns == TURNS_IN_A_ROW
-
-
-def _is_in_room(inbound: Inbound) -> bool:
-    return inbound.scope.is_room and inbound.address.platform != "cron"
+        talk.turns += is_turn
+        return talk.turns

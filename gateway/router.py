@@ -32,7 +32,7 @@ from gateway.access import CRON, Access
 from gateway.commands.registry import CommandContext, Commands, may_answer
 from gateway.delivery import Delivery
 from gateway.queues import ConversationQueues, PendingEvent
-from gateway.rates import Rates
+from gateway.rates import IN_A_ROW, Rates
 from gateway.supervisor import contained
 
 NAME_CHARS = 100
@@ -112,8 +112,8 @@ class Router:
         if may_answer(inbound) and await self._inbox.is_known(inbound):
             return None  # redelivered: it answers nothing that was asked since
         command = await self._commands.given(inbound, scope)
-        pace = self._rates.pace(inbound, is_command=command is not None, is_owner=is_owner)
-        if pace is None:
+        rest_s = 0.0 if is_owner else self._rates.command(inbound, command)
+        if rest_s is None:
             return None
         now = self._clock.now()
         entry_id = await self._inbox.accept(self._commands.discreet(inbound), now)
@@ -126,9 +126,9 @@ class Router:
             scope=scope,
             outbox_item=self._delivery.draft(inbound),
             command=command,
-            is_overheard=verdict == "overheard" or not pace.is_heard,
+            is_overheard=verdict == "overheard",
             is_metered=not is_owner,
-            rest_s=pace.rest_s,
+            rest_s=rest_s,
         )
         self._join(event)
         if removals != self._removals:
@@ -354,10 +354,11 @@ class Router:
                 await self._inbox.close([last.entry.id])
                 gone = Answer(text=texts.BUTTON_EXPIRED, is_private=True)
                 await self._delivery.tell(last.inbound, last.reply, gone)
-            elif last.is_overheard:
-                await self._repeat(batch, self._agent.listen)
             else:
-                return await self._ask(batch)
+                turns = self._rates.in_a_row(last.inbound, is_turn=not last.is_overheard)
+                if not (last.is_overheard or (last.is_metered and turns > IN_A_ROW)):
+                    return await self._ask(batch, is_last=last.is_metered and turns == IN_A_ROW)
+                await self._repeat(batch, self._agent.listen)
         except Exception as error:
             await self._apologise(batch, error)
         finally:
@@ -365,7 +366,7 @@ class Router:
                 await self._agent.sessions.amend(change)
         return None
 
-    async def _ask(self, batch: list[PendingEvent]) -> RunningTurn | None:
+    async def _ask(self, batch: list[PendingEvent], *, is_last: bool) -> RunningTurn | None:
         """One turn of the model, answered through the reply that came last."""
         if not await self._within_limits(batch):
             return None
@@ -373,11 +374,10 @@ class Router:
             await event.reply.abandon()
         if not await self._begin(batch):
             return None
-        is_last = self._rates.count(batch[-1].inbound)
         answered = await self._repeat(batch, partial(self._model_answer, batch))
         answer = None if answered is None else answered.answer
-        if answer is not None and is_last and batch[-1].is_metered:
-            answer = replace(answer, text=f"{answer.text}\n\n{texts.ROUNDS}")
+        if answer is not None and is_last:
+            answer = replace(answer, text=f"{answer.text}\n\n{texts.IN_A_ROW}")
         await self._deliver(batch, answer)
         return answered
 

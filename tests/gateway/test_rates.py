@@ -13,11 +13,14 @@ import pytest
 
 from core.types import Account, Address, Scope
 from gateway import rates
-from gateway.rates import QUIET_S, TURNS_IN_A_ROW, TokenBuckets
+from gateway.rates import IN_A_ROW, QUIET_S, TokenBuckets
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel
 
 LISTED = 'rooms = ["telegram:-100"]\n'
+LIMITS = "[limits]\n"
+"""As they are when nobody says otherwise."""
+QUICK = f"{LISTED}[limits]\nturns_per_minute = 1000\nroom_turns_per_minute = 1000\n"
 BURST = 12  # limits.turns_per_minute
 EACH_S = 60.0 / BURST
 
@@ -83,7 +86,7 @@ def test_a_bucket_is_full_after_a_minute_and_forgets_who_rests(moments: Moments)
 
 async def test_sixty_messages_over_sixty_topics_are_thirteen_calls(home: Path, moments: Moments) -> None:
     model = ScriptedModel()
-    async with open_gateway(home, model) as harness:
+    async with open_gateway(home, model, LIMITS) as harness:
         told = [await begun(harness, f"message {number}.", **in_topic(number)) for number in range(60)]
         replies, serving = [reply for reply, _ in told], [task for _, task in told if task is not None]
         await asyncio.gather(*serving[:BURST])
@@ -107,10 +110,10 @@ async def test_sixty_messages_over_sixty_topics_are_thirteen_calls(home: Path, m
 
 async def test_what_was_kept_is_answered_after_a_restart(home: Path, moments: Moments) -> None:
     model = ScriptedModel()
-    async with open_gateway(home, model) as harness:
+    async with open_gateway(home, model, LIMITS) as harness:
         for number in range(40):
             await harness.router.admit(harness.inbound(f"message {number}.", "7", **in_topic(number)), KeptReply())
-    async with open_gateway(home, model) as harness, asyncio.timeout(20):
+    async with open_gateway(home, model, LIMITS) as harness, asyncio.timeout(20):
         adapter = harness.platforms["telegram"]
         resumed = await harness.router.resume(adapter, timedelta(days=1))
         assert len(resumed) == 40
@@ -125,7 +128,7 @@ async def test_what_was_kept_is_answered_after_a_restart(home: Path, moments: Mo
 
 async def test_the_owner_is_never_slowed(home: Path, moments: Moments) -> None:
     model = ScriptedModel()
-    async with open_gateway(home, model, LISTED) as harness, asyncio.timeout(20):
+    async with open_gateway(home, model, LISTED + LIMITS) as harness, asyncio.timeout(20):
         for number in range(2 * BURST):
             assert (await harness.say("mine", "42", **in_topic(number, "42"))).text == "ok"
         told = [await begun(harness, "theirs", "8", **in_topic(number, "-100")) for number in range(2 * BURST)]
@@ -163,7 +166,7 @@ async def test_a_room_has_a_bucket_of_its_own_and_nobody_speaks_for_another(home
 async def test_what_waits_for_a_turn_at_its_address_needs_no_token(home: Path, moments: Moments) -> None:
     model = ScriptedModel()
     model.gate = asyncio.Event()
-    async with open_gateway(home, model) as harness, asyncio.timeout(20):
+    async with open_gateway(home, model, LIMITS) as harness, asyncio.timeout(20):
         tasks = [await begun(harness, f"line {number}.") for number in range(1)]
         await model.began.wait()
         tasks += [await begun(harness, f"line {number}.") for number in range(1, 30)]
@@ -253,7 +256,6 @@ IN_ROOM: dict[str, Any] = {
     "scope": Scope.room("telegram", "-100"),
     "is_direct": False,
 }
-QUICK = f"{LISTED}[limits]\nturns_per_minute = 1000\nroom_turns_per_minute = 1000\n"
 
 
 async def test_two_assistants_in_one_room_stop(home: Path, tmp_path: Path, moments: Moments) -> None:
@@ -270,7 +272,7 @@ async def test_two_assistants_in_one_room_stop(home: Path, tmp_path: Path, momen
                 break
             said = reply.text
             answers.append(said)
-        assert len(answers) == 2 * TURNS_IN_A_ROW
+        assert len(answers) == 2 * IN_A_ROW
         assert [number for number, text in enumerate(answers) if "I only listen" in text] == [22, 23]
         assert (await one.say("and you?", "801", **IN_ROOM)).answer is None
         assert (await one.say("/whoami", "801", **IN_ROOM)).answer is not None, "commands cost nothing"
@@ -281,10 +283,10 @@ async def test_two_assistants_in_one_room_stop(home: Path, tmp_path: Path, momen
 
 async def test_whoever_paused_for_a_while_and_the_owner_are_answered_on(home: Path, moments: Moments) -> None:
     async with open_gateway(home, options=QUICK) as harness:
-        for number in range(2 * TURNS_IN_A_ROW):
+        for number in range(2 * IN_A_ROW):
             assert (await harness.say(f"line {number}", "42", **IN_ROOM)).text == "ok"
             assert (await harness.say(f"line {number}", "7")).text == "ok", "in a direct chat they are alone"
-        for number in range(TURNS_IN_A_ROW + 1):
+        for number in range(IN_A_ROW + 1):
             reply = await harness.say(f"line {number}", "7", **IN_ROOM)
         assert reply.answer is None
         moments.now_s += QUIET_S + 1
@@ -294,7 +296,7 @@ async def test_whoever_paused_for_a_while_and_the_owner_are_answered_on(home: Pa
 @pytest.mark.parametrize("who", ["42", "7"])
 async def test_what_comes_through_a_bot_begins_no_turn_and_is_foreign_text(home: Path, who: str) -> None:
     model = ScriptedModel()
-    async with open_gateway(home, model) as harness:
+    async with open_gateway(home, model, LIMITS) as harness:
         assert (await harness.say("The sky is green.", who, origin="via_bot")).answer is None
         assert model.requests == []
         assert (await harness.say("is it true?", who)).text == "ok"
@@ -319,3 +321,18 @@ async def test_questions_that_are_due_together_are_turns_of_their_own(home: Path
         await tasks[1]
         assert answered([reply for reply, _ in told]) == [0, 1]
         assert len(model.requests) == 2
+
+
+async def test_a_command_behind_what_is_held_comes_after_it(home: Path, moments: Moments) -> None:
+    """What was written in an incognito conversation is not kept because that was ended a moment later."""
+    async with open_gateway(home, options="[limits]\nturns_per_minute = 1\n") as harness, asyncio.timeout(20):
+        await harness.say("/incognito on", "7")
+        await harness.say("the first one", "7")
+        told = [await begun(harness, text) for text in ("secret words", "/incognito off", "plain words", "/title Sea")]
+        assert answered([reply for reply, _ in told]) == []
+        for _ in range(2):
+            moments.now_s += 60
+            harness.router._queues._release()
+        await asyncio.gather(*(task for _, task in told if task is not None))
+        assert answered([reply for reply, _ in told]) == [0, 1, 2, 3]
+        assert await asked(harness) == ["/incognito on", "plain words", "/title Sea"]
