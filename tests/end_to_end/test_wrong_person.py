@@ -22,6 +22,7 @@ from core.dates.schedule import Schedule
 from core.store.jobs import Job
 from core.store.notes import Operation, PendingNote
 from core.store.removal import NOT_SERVED
+from core.store.usage import Budget
 from core.types import LOCAL, Account, Address, CommandSpec, Tool
 from gateway import texts
 from gateway.owner_notices import OwnerNotices
@@ -324,8 +325,11 @@ async def test_a_notice_is_read_by_its_person_in_private_and_by_nobody_else(
             hears |= {"marmot": set(), "lemur": {"discord:dm71"}}
         await notices(made.harness)
 
-        async def told(animal: str, *work: Awaitable[None]) -> None:
+        done = set()
+
+        async def told(animal: str, *work: Any) -> None:
             for one in work:
+                done.add(one.__name__)
                 await one
                 places = [place for place, _ in await notices(made.harness)]
                 assert len(places) == bool(hears[animal]), f"once, of the {animal}: {places}"
@@ -352,5 +356,11 @@ async def test_a_notice_is_read_by_its_person_in_private_and_by_nobody_else(
             owner_notices.warn_of_file("SOUL.md", "a secret", kind),
             owner_notices.tell_of_outage("discord", "given up: it is odd"),
         )
+        for scope, animal in {place["scope"]: animal for animal, place in HOMES.items()}.items():
+            used = {"answers": 9.0}
+            budget = Budget(scope=scope, limits={"answers": 10}, used=used, prices=services.settings.usage)
+            await told(animal, owner_notices.tell_of_budget(budget, "answers"))
         asked = replace(made.harness.inbound("let me in", "667"), message_id="667")
-        await told("ostrich", made.harness.router.admit(asked, KeptReply()))  # type: ignore[arg-type]
+        await told("ostrich", made.harness.router.admit(asked, KeptReply()))
+        kinds = {name for name in vars(OwnerNotices) if not name.startswith("_")}
+        assert kinds - {"tell"} <= done, "every kind of notice is looked at here"
