@@ -397,8 +397,9 @@ def _part_room(connection: Connection, scope: Scope, owner: int) -> None:
 
 
 def scopes_in(connection: Connection, scope: Scope) -> frozenset[Scope]:
-    """What may be seen in `scope`: for an account the scopes of its person's accounts, for the owner's also the owner's
-    own rooms; for a room the room's, for one of the owner's own the owner's. Empty for what is no scope."""
+    """What may be seen in `scope`: for an account the scopes of its person's accounts, for the owner's also those of
+    rooms while they are or were the owner's own; for a room the present one, for one of the owner's own the owner's.
+    Empty for what is no scope."""
     kind, _, rest = scope.key.partition(":")
     platform, _, user_id = rest.partition(":")
     if kind == "room":
