@@ -33,7 +33,7 @@ class PendingEvent:
     `command`: see `Commands.given`. `is_stopped`: its turn is not begun anew. `joined_at`: on the loop's clock.
     `is_dropped`: whoever wrote it is not served any more. `changes`: edits and deletions that came before it was
     stored. `is_metered`: not the owner's. `rest_s`: how long it waits before it joins. `along`: what was held and is
-    taken with it, which has no other `place` then. `is_ready`: it stands in its queue, or was taken."""
+    taken with it, at its `place`. `is_ready`: it stands in its queue, or was taken."""
 
     entry: InboxEntry
     reply: Reply
@@ -141,8 +141,6 @@ class ConversationQueues:
     def _lead(self, events: list[PendingEvent]) -> None:
         for newest in events[-1:]:
             newest.along = events[:-1]
-            for event in newest.along:
-                event.place, event.outbox_item = newest.place, newest.outbox_item
             self._queue(newest)
 
     def _queue(self, event: PendingEvent) -> None:
@@ -264,8 +262,8 @@ def _take(queue: _Queue, event: PendingEvent) -> list[PendingEvent]:
     taken = []
     for one in _together(queue, event):
         queue.waiting.remove(one)
-        taken += [*one.along, one]
-    for one in taken:
-        one.is_taken = True
-        one.is_ready.set()
+        for part in (*one.along, one):
+            part.is_taken, part.place, part.outbox_item = True, one.place, one.outbox_item
+            part.is_ready.set()
+            taken.append(part)
     return taken

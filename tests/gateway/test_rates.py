@@ -222,6 +222,29 @@ async def test_what_is_held_can_be_edited_and_taken_back_also_once_it_was_answer
         assert await asked(harness) == ["the first one", "", "the newest"]
 
 
+async def test_what_was_said_before_a_message_that_is_taken_back_is_answered_where_it_was_said(
+    home: Path, moments: Moments
+) -> None:
+    model = ScriptedModel()
+    model.gate = asyncio.Event()
+    async with open_gateway(home, model, "[limits]\nturns_per_minute = 1\n") as harness, asyncio.timeout(20):
+        running = await begun(harness, "the first one", "7", **in_topic(4))
+        await model.began.wait()
+        told = [
+            await begun(harness, f"in {number}.", "7", **in_topic(number), message_id=f"9{number}")
+            for number in (2, 3, 4)
+        ]
+        moments.now_s += 60
+        harness.router._queues._release()
+        await harness.say("", "7", **in_topic(4), message_id="94", kind="delete")
+        model.gate.set()
+        await asyncio.gather(*(task for _, task in (running, *told) if task is not None))
+        assert answered([reply for reply, _ in told]) == [1]
+        assert [f"in {number}." in model.sent() for number in (2, 3, 4)] == [True, True, False]
+        lanes = await harness.services.database.fetch_all("SELECT lane FROM outbox ORDER BY id")
+        assert [row["lane"] for row in lanes] == ["telegram:7/4", "telegram:7/3"]
+
+
 async def test_nothing_that_is_held_for_somebody_who_was_removed_is_answered(home: Path, moments: Moments) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model, "[limits]\nturns_per_minute = 1\n") as harness, asyncio.timeout(20):
