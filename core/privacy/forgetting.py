@@ -84,8 +84,7 @@ class Forgetting:
         found.derived = sum(map(words.has_words, typed)) + sum(len(found.ids[kind]) for kind in erasure.UNNAMED)
         if not (found.counts or found.derived):
             # Of the rest the question itself may have the words.
-            left = await self._left(found, asked)
-            found.left = Counter({kind: left[kind] for kind in ("name", "room") if left[kind]})
+            found.left = +Counter(name=(await self._left(found, asked))["name"])
             return found
         found.token = secrets.token_urlsafe(12)
         await self.erasures.save(found)

@@ -54,8 +54,8 @@ class HomeFiles:
         """The files, by their place in the home, in whose bytes a phrase stands in any of its usual encodings; the log
         of a database counts as that."""
         wanted = encodings(phrase)
-        paths = [path for path in self._home.rglob("*") if path.is_file()] if wanted else []
-        names = [path.relative_to(self._home).as_posix() for path in sorted(paths) if _has(path, wanted)]
+        paths = sorted(self._home.rglob("*")) if wanted else []
+        names = [path.relative_to(self._home).as_posix() for path in paths if _has(path, wanted)]
         return list(dict.fromkeys(name.removesuffix("-wal") for name in names))
 
     def note(self, line: str) -> bool:
@@ -89,12 +89,12 @@ def encodings(phrase: str) -> frozenset[bytes]:
 def _has(path: Path, wanted: frozenset[bytes]) -> bool:
     """Inside of longer words too: in the rows of a database nothing stands between one text and the next."""
     longest, tail = max(map(len, wanted)), b""
-    with contextlib.suppress(OSError), path.open("rb") as file:
+    # What is no file may be waited for in vain.
+    with contextlib.suppress(OSError), (path if path.is_file() else Path(os.devnull)).open("rb") as file:
         while chunk := file.read(CHUNK_BYTES):
-            tail += chunk.lower()
+            tail = tail[-longest:] + chunk.lower()
             if any(one in tail for one in wanted):
                 return True
-            tail = tail[-longest:]
     return False
 
 

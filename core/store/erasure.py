@@ -192,7 +192,9 @@ COPIES: Mapping[str, tuple[str, str]] = {
     # Of what was brought from elsewhere, names go too; those that a platform gives come with every message.
     "senders": (
         f"SELECT DISTINCT sender_name, NULL, NULL, sender_name FROM messages WHERE {IMPORTED}",
-        f"UPDATE messages SET sender_name = '', sent = NULL WHERE {in_list('sender_name', 'ids')} AND {IMPORTED}",
+        # Naming `tools` makes the triggers index the messages anew.
+        "UPDATE messages SET sender_name = '', sent = NULL, tools = tools "
+        f"WHERE {in_list('sender_name', 'ids')} AND {IMPORTED}",
     ),
     "message_names": (
         f"SELECT id, NULL, NULL, external_id FROM messages WHERE {IMPORTED} AND {IS_NO_NUMBER}",
