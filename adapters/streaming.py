@@ -15,7 +15,7 @@ from typing import Protocol
 import structlog
 
 from core.errors import DeliveryError, MnemeError
-from core.markup.markdown import GrowingText, StyledText, off_loop, render, split
+from core.markup.markdown import StyledText, off_loop, render, split
 from core.ports import DeliveryRecord
 from core.types import Answer
 
@@ -83,7 +83,6 @@ class StreamedReply:
         self._news = asyncio.Event()
         self._ending = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
-        self._growing = GrowingText(api.limit_chars, api.measure)
 
     def begin(self, record: DeliveryRecord) -> None:
         """Starts typing and drafts, which end when the calling task ends. Called once, inside a running event loop."""
@@ -184,7 +183,7 @@ class StreamedReply:
 
     async def _show_draft(self) -> None:
         """Full parts are shown as they will stay; the text goes on in the next message."""
-        parts = await off_loop(self._growing.parts, self._text)
+        parts = await off_loop(self._parts, self._text)
         self._is_drafted = bool(parts) and not self._posted and await self._api.draft(parts[-1], self._nonce)
         if self._is_drafted:
             return

@@ -12,7 +12,7 @@ import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache, partial
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 if TYPE_CHECKING:
@@ -46,7 +46,6 @@ _URL_TRAIL = ".,;:!?*~"
 _WIDEST_COLUMN = 40
 _LOOP_CHARS = 1000
 """Rendered and cut in some milliseconds, whatever stands there."""
-_REMEMBERED_PARTS = 128
 _GRAPHEME_CHARS = 64
 """Behind a cut, so many are looked at."""
 _ESCAPED = re.compile(r"[\\`*_\[\]<>~|&#]")
@@ -93,9 +92,6 @@ class StyledText:
         return StyledText(self.text[start:end], tuple(kept))
 
 
-FirstPart = Callable[[StyledText], tuple[StyledText, int]]
-
-
 async def off_loop(work: Callable[[str], T], text: str) -> T:
     """``work(text)``, in a thread where the text is so long that the event loop would stand still."""
     return work(text) if len(text) <= _LOOP_CHARS else await asyncio.to_thread(work, text)
@@ -103,12 +99,14 @@ async def off_loop(work: Callable[[str], T], text: str) -> T:
 
 def render(markdown: str) -> StyledText:
     """Without white space at its end; empty where nothing is visible."""
-    return _without_end(_styled(well_formed(markdown)))
+    writer = _written(markdown, is_plain=False)
+    entities = sorted(writer.entities, key=lambda entity: (entity.offset, -entity.length, entity.kind != "heading"))
+    return _without_end(StyledText("".join(writer.chunks), tuple(entities)))
 
 
 def to_plain(markdown: str) -> str:
     """Text without any marks but those of lists, quotes and tables; the address of a link follows it in brackets."""
-    return "".join(_written(well_formed(markdown), _Writer(is_plain=True)).chunks).rstrip()
+    return "".join(_written(markdown, is_plain=True).chunks).rstrip()
 
 
 def escape(text: str) -> str:
@@ -133,23 +131,16 @@ def well_formed(text: str) -> str:
     return text
 
 
-def _styled(text: str, before: StyledText = StyledText("")) -> StyledText:
-    """A well-formed text, rendered behind `before`, which ends where a block can begin."""
-    writer = _Writer(before)
-    _written(text, writer)
-    entities = sorted(writer.entities, key=lambda entity: (entity.offset, -entity.length, entity.kind != "heading"))
-    return StyledText("".join(writer.chunks), tuple(entities))
-
-
-def _written(text: str, writer: _Writer) -> _Writer:
+def _written(markdown: str, *, is_plain: bool) -> _Writer:
     """CommonMark, tables and strikethrough, as people write them in chats: raw HTML and reference definitions are text,
     a line break is a line break, a `*` inside a word (``2*3*4``) is a star, and a bare web address is left alone. What
     is nested deeper than anybody reads is shown as it was written. Takes about linear time."""
     from markdown_it.tree import SyntaxTreeNode
 
+    text = well_formed(markdown)
+    writer = _Writer(text.split("\n"), is_plain=is_plain)
     tokens = _parser().parse(text)
     if all(token.level < _DEEPEST for outer in tokens for token in (outer, *(outer.children or ()))):
-        writer.lines = text.split("\n")
         writer.blocks(SyntaxTreeNode(tokens).children)
     else:
         writer.write(text)
@@ -159,12 +150,12 @@ def _written(text: str, writer: _Writer) -> _Writer:
 class _Writer:
     """Collects text and entities. `prefix` stands at the beginning of every line of the present block."""
 
-    def __init__(self, before: StyledText = StyledText(""), *, is_plain: bool = False) -> None:
-        self.lines: Sequence[str] = ()
+    def __init__(self, lines: Sequence[str], *, is_plain: bool) -> None:
+        self.lines = lines
         self.is_plain = is_plain
-        self.chunks = [before.text] if before.text else []
-        self.entities = list(before.entities)
-        self.offset = len(before.text)
+        self.chunks: list[str] = []
+        self.entities: list[TextEntity] = []
+        self.offset = 0
         self.prefix = ""
         self.active: set[str] = set()
         self.holes: list[tuple[int, int]] = []
@@ -182,7 +173,7 @@ class _Writer:
     def gap(self, node: SyntaxTreeNode) -> str:
         """What stands before a block: a blank line where one was written."""
         first = node.map[0] if node.map else 0
-        return "\n\n" if node.map is None else _gap(self.lines[first - 1] if first else "a")
+        return "\n\n" if node.map is None or (first > 0 and not self.lines[first - 1].strip(" \t>")) else "\n"
 
     def block(self, node: SyntaxTreeNode) -> None:
         match node.type:
@@ -313,11 +304,6 @@ class _Writer:
             self.entities.append(TextEntity(kind=kind, offset=start, length=end - start, **extra))
 
 
-def _gap(line: str) -> str:
-    """What stands before a block behind this line: a blank line where one was written."""
-    return "\n" if line.strip(" \t>") else "\n\n"
-
-
 def _table_lines(table: SyntaxTreeNode) -> list[str]:
     """With aligned columns; a ruled line under the first row. Each row has equally many cells."""
     cells = [row.children for part in table.children for row in part.children]
@@ -330,7 +316,7 @@ def _table_lines(table: SyntaxTreeNode) -> list[str]:
 
 def _inline_text(cell: SyntaxTreeNode) -> str:
     """The visible text of a cell, addresses included; one line."""
-    writer = _Writer(is_plain=True)
+    writer = _Writer((), is_plain=True)
     writer.inlines(cell.children)
     return "".join(writer.chunks).replace("\n", " ").strip()
 
@@ -445,78 +431,29 @@ def addresses(text: str) -> Iterator[tuple[str, bool]]:
 def split(styled: StyledText, limit: int, measure: Callable[[StyledText], int]) -> list[StyledText]:
     """Parts with ``measure(part) <= limit``; `[]` for blank text. `measure` is the length of one part as the platform
     counts it. Nothing is lost or doubled but white space between parts."""
-    return _split(styled, limit, partial(_first_part, limit=limit, measure=measure))
-
-
-def _split(styled: StyledText, limit: int, first_part: FirstPart) -> list[StyledText]:
-    parts, done = list[StyledText](), 0
-    styled = _without_end(styled)
+    parts, done, styled = list[StyledText](), 0, _without_end(styled)
     while done < len(styled.text):
         begin = _begin(styled, done)
         # What stands behind that decides nothing.
-        part, length = first_part(styled.part(begin, begin + 2 * limit + _GRAPHEME_CHARS))
+        part, length = _first_part(styled.part(begin, begin + 2 * limit + _GRAPHEME_CHARS), limit, measure)
         parts.append(part)
         done = begin + length
     return [part for part in parts if part.text]
 
 
-class GrowingText:
-    """``split(render(markdown), limit, measure)`` of a text that grows: what does not change, however it goes on, is
-    rendered once, and parts that stay are cut once."""
-
-    def __init__(self, limit: int, measure: Callable[[StyledText], int]) -> None:
-        self._limit = limit
-        self._first_part = lru_cache(_REMEMBERED_PARTS)(partial(_first_part, limit=limit, measure=measure))
-        self._settled, self._rendered = "", StyledText("")
-
-    def parts(self, markdown: str) -> list[StyledText]:
-        text = well_formed(markdown)
-        if not text.startswith(self._settled):
-            self._settled, self._rendered = "", StyledText("")
-        tail = text[len(self._settled) :]
-        if len(tail) > self._limit and (length := _settled(tail)):
-            head, tail = tail[:length], tail[length:]
-            rendered = _styled(head, self._rendered)
-            self._rendered = StyledText(rendered.text + _gap(head.split("\n")[-2]), rendered.entities)
-            self._settled += head
-        return _split(_styled(tail, self._rendered), self._limit, self._first_part)
-
-
-def _settled(text: str) -> int:
-    """Before where nothing changes, however the text goes on: the begin of its last block, in a list of the last item.
-    A line that has no end yet decides nothing."""
-    lines = text.split("\n")[:-1]
-    tokens = [token for token in _parser().parse("\n".join(lines)) if token.map and token.level < 2]
-    blocks = [index for index, token in enumerate(tokens) if token.level == 0]
-    if not blocks:
-        return 0
-    last, *inner = tokens[blocks[-1] :]
-    line = last.map[0] if last.map else 0
-    number = int(last.attrs.get("start", 1)) + len(inner) - 1
-    if last.type == "bullet_list_open" or (last.type == "ordered_list_open" and inner[-1].info == str(number)):
-        # By itself, what is an item between others could be the head of a table, or have another number.
-        item = inner[-1].map[0] if inner[-1].map else 0
-        line = line if "|" in lines[item] else item
-    return sum(len(line) + 1 for line in lines[:line])
-
-
+@lru_cache(64)
 def _first_part(rest: StyledText, limit: int, measure: Callable[[StyledText], int]) -> tuple[StyledText, int]:
-    """The part with which `rest` begins, and how much of `rest` it takes."""
+    """The part with which `rest` begins, and how much of `rest` it takes. While an answer grows, most of them stay."""
     # Whatever the platform counts, a text is not sent shorter than it is by much.
     while len(rest.text) > 2 * limit or measure(rest) > limit:
-        end = _fitting(rest, limit, measure)
+        sizes = range(min(len(rest.text), 2 * limit) + 1)
+        end = bisect_right(sizes, limit, key=lambda size: measure(_without_end(rest.part(0, size)))) - 1
         if end > 0 or all(entity.offset > 0 for entity in rest.entities):
             end = _boundary(rest, max(end, 1))
             return _without_end(rest.part(0, end)), end
         # An address longer than the message: better the words without it than nothing.
         rest = replace(rest, entities=tuple(entity for entity in rest.entities if entity.offset > 0))
     return rest, len(rest.text)
-
-
-def _fitting(styled: StyledText, limit: int, measure: Callable[[StyledText], int]) -> int:
-    """The number of characters that fit; 0 when not even one does."""
-    sizes = range(min(len(styled.text), 2 * limit) + 1)
-    return bisect_right(sizes, limit, key=lambda size: measure(_without_end(styled.part(0, size)))) - 1
 
 
 def _boundary(styled: StyledText, end: int) -> int:
@@ -562,11 +499,9 @@ def _begin(styled: StyledText, start: int) -> int:
     """Where the text goes on behind blank lines; indentation in code stays."""
     text = styled.text
     begin = len(text) - len(text[start:].lstrip())
-    if any(entity.kind == "pre" and entity.offset <= begin < entity.end for entity in styled.entities):
-        return max(start, text.rfind("\n", start, begin) + 1)
-    return begin
+    is_code = any(entity.kind == "pre" and entity.offset <= begin < entity.end for entity in styled.entities)
+    return max(start, text.rfind("\n", start, begin) + 1) if is_code else begin
 
 
 def _without_end(styled: StyledText) -> StyledText:
-    """Without white space at its end."""
     return styled.part(0, len(styled.text.rstrip()))

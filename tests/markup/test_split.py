@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.markup.discord import to_discord
-from core.markup.markdown import GrowingText, StyledText, grapheme_ends, render, split
+from core.markup.markdown import StyledText, grapheme_ends, render, split
 from tests.fixtures.markdowns import MEASURES, discord_length, markdowns, telegram_length
 
 pytestmark = pytest.mark.slow
@@ -114,25 +114,25 @@ def test_full_parts_stay_as_they_are_while_a_text_grows() -> None:
 
 
 @given(markdowns, st.lists(st.integers(0, 300), max_size=8), st.integers(30, 60), st.sampled_from(MEASURES))
-def test_a_text_that_grows_is_cut_as_it_would_be_whole(
+def test_a_text_that_grew_is_cut_as_one_that_came_whole(
     markdown: str, ends: list[int], limit: int, measure: Callable[[StyledText], int]
 ) -> None:
-    growing = GrowingText(limit, measure)
-    for end in [*sorted(ends), len(markdown)]:
-        assert growing.parts(markdown[:end]) == split(render(markdown[:end]), limit, measure)
+    for end in sorted(ends):
+        split(render(markdown[:end]), limit, measure)
+    grown = split(render(markdown), limit, measure)
+    assert grown == split(render(markdown), limit, lambda part: measure(part))
 
 
 def test_what_stays_as_it_is_is_not_cut_again_while_a_text_grows() -> None:
-    markdown = "".join(f"- item {number} of a **long** list\n" for number in range(1_000))
+    markdown = "".join(f"- item {number} of a **long** list\n" for number in range(300))
     seen: list[StyledText] = []
 
     def measure(part: StyledText) -> int:
         seen.append(part)
         return len(part.text)
 
-    growing = GrowingText(1_000, measure)
-    for end in range(500, len(markdown), 500):
-        growing.parts(markdown[:end])
+    for end in range(1_000, len(markdown), 1_000):
+        split(render(markdown[:end]), 1_000, measure)
     seen.clear()
-    assert growing.parts(markdown) == split(render(markdown), 1_000, lambda part: len(part.text))
+    assert split(render(markdown), 1_000, measure) == split(render(markdown), 1_000, lambda part: len(part.text))
     assert len(seen) < 30
