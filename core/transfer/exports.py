@@ -19,6 +19,7 @@ from core.store.archive import Conversation, Skipped, TransferRecord
 from core.transfer.formats import (
     HIDDEN,
     SHAPELESS,
+    VALUE_BYTES,
     Choices,
     conversation_of,
     from_seconds,
@@ -197,7 +198,8 @@ def _discord_record(conversation: Conversation, row: dict[str, Any], owner: str 
 def _json(path: Path) -> dict[str, Any]:
     """A small JSON object, empty where it cannot be read: only names depend on it."""
     try:
-        return mapping(json.loads(path.read_bytes()))
+        with path.open("rb") as stream:
+            return mapping(json.loads(stream.read(VALUE_BYTES)))
     except (OSError, ValueError, RecursionError):
         return {}
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
-from decimal import Decimal
 from functools import lru_cache
 from typing import Any, BinaryIO, cast, get_args
 
@@ -27,6 +27,10 @@ TIMELESS = "messages without a time"
 SHAPELESS = "entries of an unknown shape"
 HIDDEN = "messages and parts that are not shown there (thoughts, tools, the system's, undone, copies)"
 
+VALUE_BYTES = 10_000_000
+"""The longest line, or value of a JSON document."""
+DEEPEST = 100
+SILENT_S = 300.0
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _READ_BYTES = 1 << 16
 _ESCAPE = re.compile(rb"\\(?:x([01][0-9A-Fa-f])|.)", re.DOTALL)
@@ -141,10 +145,12 @@ def parse_line(line: str | bytes, choices: Choices = Choices()) -> TransferRecor
 
 
 def _fields(line: str | bytes) -> dict[str, str]:
+    if len(line) > VALUE_BYTES:
+        raise ValueError(f"is longer than {VALUE_BYTES:,} bytes")
     try:
         values = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"is not JSON ({error})") from None
+        raise ValueError(f"is not JSON ({str(error).partition(':')[0]})") from None
     if not isinstance(values, dict):
         raise ValueError("is not a JSON object")
     said = {key: value for key, value in values.items() if value is not None and key in _FIELDS}
@@ -197,11 +203,30 @@ def to_line(record: TransferRecord) -> str:
 def json_events(stream: BinaryIO, title: str) -> Iterator[tuple[str, str, Any]]:
     """A JSON document of any size, as `ijson.parse` gives it: place, kind, value. Raises HistoryError where it is
     broken, after everything before."""
+    depth = unread_bytes = 0
+
+    def pieces() -> Iterator[bytes]:
+        nonlocal unread_bytes
+        for data in _mended(stream):
+            # The parser goes through a piece, however deep, before it tells of its beginning.
+            step = 1 << 10 if data.count(b"[") + data.count(b"{") > 2000 else len(data)
+            yield from (data[at : at + step] for at in range(0, len(data), step))
+            unread_bytes += len(data)
+            if unread_bytes > VALUE_BYTES:
+                raise HistoryError(f"{title} has a value of more than {VALUE_BYTES:,} bytes, which no message has.")
+
     try:
-        for place, event, value in ijson.parse(ijson.from_iter(_mended(stream))):
-            yield place, event, float(value) if isinstance(value, Decimal) else value
+        # As a Python integer, a number of 5,000 digits would end the process.
+        for place, event, value in ijson.parse(ijson.from_iter(pieces()), use_float=True):
+            unread_bytes = 0
+            depth += event.startswith("start_") - event.startswith("end_")
+            if depth > DEEPEST:
+                raise HistoryError(f"{title} is nested more than {DEEPEST} levels deep, which no history is.")
+            yield place, event, value
     except (ijson.JSONError, ValueError) as error:
         text = str(error)
+        if "overflow" in text:
+            raise HistoryError(f"{title} has a number with more digits than any id or time.") from error
         if "EOF" in text or "Incomplete" in text:
             raise HistoryError(f"{title} breaks off in the middle: its end is missing.") from error
         raise HistoryError(f"{title} is broken: at some place it is not valid JSON.") from error
@@ -212,8 +237,10 @@ def json_values(
 ) -> Iterator[tuple[str, Any]]:
     """The places and values of these places ("chats.list.item.name"), each built alone; (place, None) where an object
     or array begins at one of `starts`."""
-    builder, at = None, ""
+    builder, at, until_s = None, "", time.monotonic() + SILENT_S
     for place, event, value in json_events(stream, title):
+        if time.monotonic() > until_s:
+            raise HistoryError(f"{title} was read for {SILENT_S:g} seconds, and nothing came of it.")
         is_end = event in ("end_map", "end_array", "map_key")
         if builder is None:
             if place in starts and event in ("start_map", "start_array"):
@@ -224,7 +251,7 @@ def json_values(
         builder.event(event, value)
         if place == at and event not in ("start_map", "start_array", "map_key"):
             yield at, builder.value
-            builder = None
+            builder, until_s = None, time.monotonic() + SILENT_S
 
 
 def _mended(stream: BinaryIO) -> Iterator[bytes]:

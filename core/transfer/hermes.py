@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 from core.notes.notebook import FILES, entries_of
 from core.store.archive import Conversation, Skipped, TransferRecord
 from core.store.sqlite.database import open_hermes
-from core.transfer.formats import HIDDEN, Choices, conversation_of, from_seconds, mapping, record_of
+from core.transfer.formats import HIDDEN, VALUE_BYTES, Choices, conversation_of, from_seconds, mapping, record_of
 from core.types import Address, Role
 
 _ROLES: dict[object, Role] = {"user": "user", "assistant": "assistant", "tool": "tool"}
@@ -63,8 +63,9 @@ def notes(store: Path) -> dict[str, list[str]]:
     """The notes beside a state.db, by target: "memory" (its own) and "user" (about the person)."""
     found = {}
     for target, name in FILES.items():
-        with contextlib.suppress(OSError):
-            found[target] = entries_of((store.parent / "memories" / name).read_text("utf-8", errors="replace"))
+        path = store.parent / "memories" / name
+        with contextlib.suppress(OSError), path.open(encoding="utf-8", errors="replace") as file:
+            found[target] = entries_of(file.read(VALUE_BYTES))
     return {target: entries for target, entries in found.items() if entries}
 
 

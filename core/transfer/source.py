@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import contextlib
 import json
+import lzma
 import shutil
+import struct
 import tempfile
 import zipfile
 import zlib
@@ -18,8 +20,22 @@ from typing import BinaryIO
 from core.errors import HistoryError
 from core.store.archive import Skipped, TransferRecord
 from core.store.sqlite.database import open_hermes
+from core.text.normalize import on_one_line, shortened
 from core.transfer import exports, hermes
-from core.transfer.formats import BYTE_ORDER_MARK, Choices, json_events, read_lines
+from core.transfer.formats import BYTE_ORDER_MARK, VALUE_BYTES, Choices, json_events, read_lines
+
+
+def _read_lines(stream: BinaryIO, title: str, choices: Choices) -> Iterator[TransferRecord | Skipped]:
+    """Of a line that is too long no more is read than shows it."""
+
+    def lines() -> Iterator[bytes]:
+        while line := stream.readline(VALUE_BYTES + 1):
+            yield line
+            while len(line) > VALUE_BYTES and not line.endswith(b"\n"):
+                line = stream.readline(VALUE_BYTES + 1)
+
+    return read_lines(lines(), title, choices)
+
 
 FORMATS: Mapping[str, tuple[str, Callable[[BinaryIO, str, Choices], Iterator[TransferRecord | Skipped]]]] = {
     "telegram": ("Telegram export", exports.read_telegram),
@@ -27,7 +43,7 @@ FORMATS: Mapping[str, tuple[str, Callable[[BinaryIO, str, Choices], Iterator[Tra
     "claude": ("Claude export", exports.read_claude),
     "discord": ("Discord data package", exports.read_discord),
     "hermes": ("state.db of Hermes", hermes.read),
-    "lines": ("file of JSON lines", read_lines),
+    "lines": ("file of JSON lines", _read_lines),
 }
 """What each kind is called, and what reads it."""
 _SHAPES = {
@@ -40,6 +56,11 @@ _SHAPES = {
 _SQLITE = b"SQLite format 3\0"
 _ZIPS = (b"PK\x03\x04", b"PK\x05\x06")
 """How a zip archive begins, and an empty one."""
+UNPACKED_BYTES, FREE_BYTES, RATIO = 4_000_000_000, 100_000_000, 100
+"""What an archive may unpack to: so much, and beyond the second only so many times its own size."""
+ENTRIES = 100_000
+_DAMAGED = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, ValueError)
+_BY_HAND = "Unpack it yourself and import the folder."
 _HEAD_BYTES = 4096
 _LINE_BYTES, _LINES, _ITEMS = 1 << 20, 20, 5
 _TAKEN = (
@@ -49,9 +70,11 @@ _TAKEN = (
 
 
 class Source:
-    """What is imported, from `Source.open`: the files under `root` that are history. People know it as `title`."""
+    """What is imported, from `Source.open`: the files under `root` that are history. People know it as `title`.
+    `trouble`: why it has no more of them."""
 
-    def __init__(self, root: Path, title: str, choices: Choices) -> None:
+    def __init__(self, root: Path, title: str, choices: Choices, trouble: HistoryError | None = None) -> None:
+        self._trouble = trouble
         self._root = root
         self._title = title
         self._choices = choices
@@ -62,17 +85,19 @@ class Source:
     def open(cls, given: Path | BinaryIO, choices: Choices) -> Iterator[Source]:
         """Recognises what is at a path, or what a stream gives, which is written down first because it is read more
         than once. Raises HistoryError when it cannot be imported, OSError."""
-        with tempfile.TemporaryDirectory(prefix="mneme-import-") as folder:
+        is_plain = isinstance(given, Path) and not (given.is_file() and _head(given).startswith(_ZIPS))
+        with contextlib.nullcontext("") if is_plain else tempfile.TemporaryDirectory(prefix="mneme-import-") as folder:
+            trouble = None
             if isinstance(given, Path):
                 path, title = given, str(given)
             else:
                 path, title = Path(folder, "stdin"), "What came on stdin"
                 with path.open("wb") as copy:
                     shutil.copyfileobj(given, copy)
-            if path.is_file() and _head(path)[: len(_ZIPS[0])] in _ZIPS:
-                _unpack(path, Path(folder, "unpacked"), title)
+            if path.is_file() and _head(path).startswith(_ZIPS):
+                trouble = _unpack(path, Path(folder, "unpacked"), title)
                 path = Path(folder, "unpacked")
-            yield cls(path, title, choices)
+            yield cls(path, title, choices, trouble)
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -81,7 +106,7 @@ class Source:
     @property
     def files(self) -> list[str]:
         """Where in a folder or an archive they lie; nothing for a file alone."""
-        return [path.relative_to(self._root).as_posix() for _, path in self._parts if path != self._root]
+        return [_name(path.relative_to(self._root)) for _, path in self._parts if path != self._root]
 
     def records(self) -> Iterator[TransferRecord | Skipped]:
         """Everything, file by file. Raises HistoryError at the place where a file is broken."""
@@ -92,6 +117,8 @@ class Source:
                     yield from read(stream, title, self._choices)
             except OSError as error:
                 raise HistoryError(f"{title} cannot be read: {error.strerror or error}.") from error
+        if self._trouble is not None:
+            raise self._trouble
 
     def notes(self) -> dict[str, list[str]]:
         """The notes beside it, by target ("memory", "user"); they are no records."""
@@ -99,13 +126,13 @@ class Source:
         return next((found for store in stores if (found := hermes.notes(store))), {})
 
     def _shown(self, path: Path) -> str:
-        name = path.relative_to(self._root).as_posix()
-        return self._title if path == self._root else f"{name} in {self._title}"
+        return self._title if path == self._root else f"{_name(path.relative_to(self._root))} in {self._title}"
 
     def _found(self) -> list[tuple[str, Path]]:
         """Kinds and paths of the files. Raises HistoryError where there are none, for a broken one only then."""
         is_folder = self._root.is_dir()
-        paths = sorted(path for path in self._root.rglob("*") if path.is_file()) if is_folder else [self._root]
+        found = self._root.rglob("*") if is_folder else [self._root]
+        paths = sorted(path for path in found if path == self._root or (path.is_file() and not path.is_symlink()))
         parts = [("discord", path) for path in paths if exports.is_channel(path)]
         troubles: list[HistoryError] = []
         for path in () if parts else paths:
@@ -115,7 +142,8 @@ class Source:
             except HistoryError as error:
                 troubles.append(error)
         if not parts:
-            raise next(iter(troubles), HistoryError(f"{self._title} is nothing that can be imported. {_TAKEN}"))
+            nothing = HistoryError(f"{self._title} is nothing that can be imported. {_TAKEN}")
+            raise self._trouble or next(iter(troubles), nothing)
         return parts
 
 
@@ -124,23 +152,39 @@ def _head(path: Path) -> bytes:
         return stream.read(_HEAD_BYTES)
 
 
-def _unpack(path: Path, folder: Path, title: str) -> None:
-    """Unpacks texts and databases; pictures, sound and video stay where they are."""
-    name = title
+def _unpack(path: Path, folder: Path, title: str) -> HistoryError | None:
+    """Unpacks texts and databases; pictures, sound and video stay where they are. Returns why it ended early; beyond
+    the limits that is before anything is unpacked."""
+    name, wanted = title, list[zipfile.ZipInfo]()
     folder.mkdir()
     try:
         with zipfile.ZipFile(path) as archive:
-            for member in archive.infolist():
-                name = f"{member.filename} in {title}"
-                with archive.open(member) as stream:
+            members = archive.infolist()
+            if len(members) > ENTRIES:
+                return HistoryError(f"{title} has {len(members):,} entries; {ENTRIES:,} are the most. {_BY_HAND}")
+            for member in members:
+                head = b""
+                with contextlib.suppress(*_DAMAGED, RuntimeError, OSError), archive.open(member) as stream:
                     head = stream.read(len(_SQLITE))
-                if head == _SQLITE or b"\0" not in head:
-                    archive.extract(member, folder)
-    except (zipfile.BadZipFile, zlib.error, EOFError) as error:
-        raise HistoryError(f"{name} is damaged: get the archive anew.") from error
-    except (RuntimeError, NotImplementedError) as error:
-        # What zipfile says of a password, and of a compression that it does not know.
-        raise HistoryError(f"{name} cannot be unpacked here ({error}). Unpack it and import the folder.") from error
+                wanted += [member] if head == _SQLITE or b"\0" not in head else []
+            size = sum(member.file_size for member in wanted)
+            most = min(UNPACKED_BYTES, max(FREE_BYTES, RATIO * path.stat().st_size))
+            if size > most:
+                return HistoryError(f"{title} would be {size:,} bytes when unpacked; {most:,} are the most. {_BY_HAND}")
+            for member in wanted:
+                name = f"{_name(member.filename)} in {title}"
+                archive.extract(member, folder)
+    except _DAMAGED:
+        return HistoryError(f"{name} is damaged: get the archive anew.")
+    except (RuntimeError, OSError) as error:
+        # Of a password, of a compression that is not known here, of a name that cannot be written.
+        return HistoryError(f"{name} cannot be unpacked here ({getattr(error, 'strerror', 0) or error}). {_BY_HAND}")
+    return None
+
+
+def _name(path: object) -> str:
+    """Of a file, as it may be shown."""
+    return shortened(on_one_line(str(path).encode("utf-8", "replace").decode()), 100)
 
 
 def _kind(path: Path, title: str, *, is_alone: bool = False) -> str | None:

@@ -168,7 +168,7 @@ def import_file(
 ) -> None:
     """Bring history along: JSON lines (as `mneme export` writes them), Telegram Desktop's export (result.json, of a
     chat or of everything), the exports of ChatGPT and Claude (conversations.json), a Discord data package, the state.db
-    of Hermes with the notes beside it; also in a folder or a zip archive.
+    of Hermes with the notes beside it; also in a folder or a zip archive (100,000 entries, 4 GB unpacked).
 
     What is known is passed over, so an import that was interrupted goes on when it is started again.
     """

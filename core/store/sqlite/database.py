@@ -374,7 +374,7 @@ async def damage(database: Database) -> list[str]:
 
 _COLUMNS = """
 SELECT tables.name, columns.name FROM sqlite_master tables JOIN pragma_table_info(tables.name) columns
-WHERE tables.name IN ('sessions', 'messages')
+WHERE tables.name IN ('sessions', 'messages') AND tables.type = 'table'
 """
 """Of hermes-agent 0.19.0 (`hermes_state.py`, SCHEMA_SQL); older ones lack some columns."""
 _NEEDED = {("sessions", name) for name in ("id", "source", "started_at")}
@@ -392,6 +392,7 @@ def open_hermes(path: Path, title: str) -> Iterator[Connection]:
     try:
         with contextlib.closing(sqlite3.connect(uri, uri=True)) as connection:
             connection.row_factory = sqlite3.Row
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 10_000_000)
             columns = set(map(tuple, connection.execute(_COLUMNS)))
             if ("sessions", "scope_id") in columns:
                 raise HistoryError(
