@@ -74,8 +74,7 @@ class Forgetting:
         """What there is to erase, its beginning `shown`, stored for a yes under its token; without one where there is
         nothing. Raises Refused when it is unclear what is meant, or something could be overlooked."""
         found = ErasureList(request=request, text=text)
-        asked = await self._find(found)
-        words = Quoting(()) if request.is_limited else asked
+        words = await self._find(found)
         notes = {entry async for _, _, entry in self._notes(found, words)}
         typed = await asyncio.to_thread(self.files.typed, request.scopes)
         found.shown += [ErasureItem(kind="note", text=entry, at=self.clock.now()) for entry in notes]
@@ -84,7 +83,7 @@ class Forgetting:
         found.derived = sum(map(words.has_words, typed)) + sum(len(found.ids[kind]) for kind in erasure.UNNAMED)
         if not (found.counts or found.derived):
             # Of the rest the question itself may have the words.
-            found.left = +Counter(name=(await self._left(found, asked))["name"])
+            found.left = +Counter(name=(await self._left(found))["name"])
             return found
         found.token = secrets.token_urlsafe(12)
         await self.erasures.save(found)
@@ -98,14 +97,14 @@ class Forgetting:
         if found is None:
             raise Refused("That question is too old by now, so nothing was erased. Ask again.")
         try:
-            words = await self._work(found)
+            await self._work(found)
         except Refused as refusal:
             raise Refused(f"{refusal} {LATER}") from refusal
         except OSError as error:
             raise Refused(f"The files of the notes cannot be used ({error.strerror or error}). {LATER}") from error
         found.is_clean = await self._compacted()
-        if words is not None:
-            found.left = await self._left(found, words)
+        if found.text:
+            found.left = await self._left(found)
             # Nobody else is to hear what others said.
             if found.request.is_owner and not found.request.scope.is_room:
                 found.files = tuple(await asyncio.to_thread(self.files.having, found.phrase))
@@ -144,41 +143,38 @@ class Forgetting:
             _log.error("the bytes of what was erased are still there", error=str(error))
         return False
 
-    async def _work(self, found: ErasureList) -> Quoting | None:
-        """Copies outside go first, while the rows still say what to look for; each part can be done twice. The words
-        that were looked for; None where they are not known any more."""
+    async def _work(self, found: ErasureList) -> None:
+        """Copies outside go first, while the rows still say what to look for; each part can be done twice."""
         if found.is_done:
-            return None
+            return
         self._working.add(found.token)
         try:
             # After this, notes that were being written are in their files or never will be.
             await self.notebook.settle()
-            words = await self._erase_elsewhere(found)
+            await self._erase_elsewhere(found)
             line = await self.database.read(partial(epoch.noted, token=found.token, now=self.clock.now()))
             found.is_noted = await asyncio.to_thread(self.files.note, line)
             await self.erasures.finish(found)
             _log.info("something was erased", messages=len(found.ids["messages"]), derived=found.derived)
-            return words
         finally:
             self._working.discard(found.token)
 
-    async def _left(self, found: ErasureList, words: Quoting) -> Counter[str]:
-        """What has the words where the asker sees it."""
-        return await self.database.read(partial(archive.scan, request=found.request, has_words=words.has_words))
+    async def _left(self, found: ErasureList) -> Counter[str]:
+        return await self.database.read(partial(archive.scan, request=found.request, has_words=found.has_words))
 
     async def _find(self, found: ErasureList) -> Quoting:
-        """Fills the list; gives its words."""
+        """Fills the list; gives its words, for a member of a room none: there they are others' words too."""
         whole = SearchQuery(text=found.text, scopes=found.request.scopes, asker=found.request.account)
         query = read_filters(whole, found.made_at or self.clock.now(), ZoneInfo(self.zone)).query
         if not found.text.strip() or query == replace(whole, text=""):
             raise Refused(UNCLEAR)
-        return await self.database.read(partial(_find, found=found, query=query))
+        quoting = await self.database.read(partial(_find, found=found, query=query))
+        found.has_words = quoting.has_words
+        return Quoting(()) if found.request.is_limited else quoting
 
-    async def _erase_elsewhere(self, found: ErasureList) -> Quoting | None:
+    async def _erase_elsewhere(self, found: ErasureList) -> None:
         """Finds it again and erases all of it outside of state.db."""
-        asked = await self._find(found) if found.text else None
-        # For a member of a room no words: there they are others' words too.
-        words = Quoting(()) if asked is None or found.request.is_limited else asked
+        words = await self._find(found) if found.text else Quoting(())
         stuck = []
         for scope, target, entry in [note async for note in self._notes(found, words)]:
             found.notes.add(entry)
@@ -194,7 +190,6 @@ class Forgetting:
         stuck += await asyncio.to_thread(self.files.erase, found.request.scopes, quoting)
         # Waiting for a file that nobody can write would hold up every answer here for ever.
         found.stuck = tuple(dict.fromkeys(stuck))
-        return asked
 
     async def _notes(self, found: ErasureList, words: Quoting) -> AsyncIterator[tuple[Scope, str, str]]:
         """Scope, target and text of the notes that are on the list or have the words."""

@@ -189,33 +189,26 @@ KINDS: Mapping[str, str] = {
 }
 """What is stored about a person, by its name in an export."""
 
-SCANNED: Mapping[str, Sequence[str]] = {
-    "message": (
-        "SELECT NULL, NULL, NULL, text, blocks, tools, json_remove(sent, '$[0]') FROM messages "
-        f"WHERE session_id IN ({SESSIONS})",
-    ),
-    "thing": (
-        f"SELECT id, NULL, NULL, system_prompt FROM sessions WHERE {rows.visible()}",
-        f"SELECT id, NULL, NULL, shown FROM entities WHERE {rows.visible('entities.scope_id')}",
-        "SELECT id, NULL, NULL, inbound ->> '$.text', inbound ->> '$.command', inbound ->> '$.attachments' "
-        f"FROM inbox WHERE {INBOX}",
-        *(statement for kind, (statement, _) in COPIES.items() if kind not in ("facts", "jobs")),
-    ),
-    "fact": (COPIES["facts"][0],),
-    "reminder": (COPIES["jobs"][0],),
-    "name": (
-        f"SELECT NULL, NULL, NULL, sender_name FROM messages WHERE session_id IN ({SESSIONS}) AND NOT ({IMPORTED})",
-        f"SELECT NULL, NULL, NULL, name FROM accounts WHERE :owner OR {in_list(_ACCOUNT, 'own')}",
-    ),
-    "room": (
+_TEXTS = "SELECT NULL, NULL, NULL,"
+SCANNED: Sequence[tuple[str, str]] = (
+    ("message", f"{_TEXTS} text, blocks, tools, sent ->> '$[1].text' FROM messages WHERE session_id IN ({SESSIONS})"),
+    ("thing", f"{_TEXTS} system_prompt FROM sessions WHERE {rows.visible()}"),
+    ("thing", f"{_TEXTS} shown FROM entities WHERE {rows.visible('entities.scope_id')}"),
+    ("thing", f"{_TEXTS} sent ->> '$[2].text' FROM messages WHERE session_id IN ({SESSIONS})"),
+    ("thing", f"{_TEXTS} inbound ->> '$.text', inbound ->> '$.command.arguments' FROM inbox WHERE {INBOX}"),
+    *(({"facts": "fact", "jobs": "reminder"}.get(kind, "thing"), COPIES[kind][0]) for kind in COPIES),
+    ("name", f"{_TEXTS} sender_name FROM messages WHERE session_id IN ({SESSIONS}) AND NOT ({IMPORTED})"),
+    ("name", f"{_TEXTS} name FROM accounts WHERE :owner OR {in_list(_ACCOUNT, 'own')}"),
+    (
+        "room",
         f"""
-        SELECT NULL, NULL, NULL, messages.text FROM messages JOIN addresses ON addresses.id = messages.address_id
+        {_TEXTS} text FROM messages JOIN addresses ON addresses.id = address_id
         WHERE session_id IN (SELECT id FROM sessions WHERE {_IN_ROOMS} AND NOT {rows.visible()})
             AND :is_alone AND NOT sender_is_nobody AND {in_list("platform || ':' || sender_id", "own")}
         """,
     ),
-}
-"""All words that somebody may see, each behind three other columns, by what a person calls what has them."""
+)
+"""All words that somebody may see, each behind three other columns, and what a person calls what has them."""
 _UNSAID = {"scope_id", "address_id", "folded", "reply_id"}
 """Digests, and columns that repeat others."""
 _JSON = {"blocks", "inbound", "names", "operations", "payload"}
@@ -290,9 +283,8 @@ def scan(connection: Connection, request: ErasureRequest, has_words: Callable[..
     """What the asker may see and has the words, counted by the names of `SCANNED`."""
     values, found = ErasureList(request=request).values, Counter[str]()
     values |= {"limited": False, "is_alone": not request.scope.is_room}
-    for name, statements in SCANNED.items():
-        for statement in statements:
-            found[name] += sum(has_words(*row[3:]) for row in connection.execute(statement, values))
+    for name, statement in SCANNED:
+        found[name] += sum(has_words(*row[3:]) for row in connection.execute(statement, values))
     return +found
 
 

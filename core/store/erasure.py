@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -64,7 +64,7 @@ class ErasureList:
     message id when it was `shown`; `counts` by the name that a person knows, `derived` is how much repeats it. `ids` by
     kind: "messages" were looked for (only these are stored), "repeats" are messages that repeat them, "asked" the
     command and its answer, "inbox" entries without an answer; the kinds of `COPIES`. `texts`: of the messages; `notes`:
-    entries of the files. `phrase`: what was looked for, which filters have narrowed or not. Once erased: `asked` are
+    entries of the files. `phrase`, `has_words`: what was looked for. Once erased: `asked` are
     memory services, `stuck` files that cannot be written; `is_clean`: no byte is left; `is_noted`: for backups; `left`:
     what still has the words, by the names of `SCANNED`; `files`: what has them in the home, if the owner is told."""
 
@@ -85,6 +85,7 @@ class ErasureList:
     is_clean: bool = False
     is_noted: bool = False
     phrase: str = ""
+    has_words: Callable[..., bool] = lambda *_: False
     is_narrowed: bool = False
     left: Counter[str] | None = None
     files: tuple[str, ...] | None = None
@@ -143,17 +144,9 @@ _FIRST = """(
 """The message from which the title of a session was made."""
 SESSIONS = f"SELECT sessions.id FROM sessions WHERE {visible()}"
 IMPORTED = f"address_id IN (SELECT id FROM addresses WHERE platform = 'import') AND session_id IN ({SESSIONS})"
-IS_NO_NUMBER = "external_id GLOB '*[^0-9a-f-]*'"
-PLACES = f"""
-    id IN (SELECT address_id FROM sessions WHERE {visible()} AND end_reason = 'import')
-    AND id NOT IN (SELECT address_id FROM sessions WHERE end_reason IS NOT 'import')
-"""
-"""Addresses where nobody has talked here: what they are called came with an import."""
-OWN_OUTBOX = f"(:owner OR lane IN ({LANES}))"
-OWN_UPDATES = f"(:owner OR {in_list(_SENDING_ACCOUNT, 'own')})"
 _IDS = in_list("id", "ids")
 COPIES: Mapping[str, tuple[str, str]] = {
-    "facts": (_made("facts", "content"), f"DELETE FROM facts WHERE {_IDS}"),
+    "facts": (_made("facts", "content, value"), f"DELETE FROM facts WHERE {_IDS}"),
     "fact_changes": (
         "SELECT id, NULL, at, before, after, reason FROM fact_changes "
         f"WHERE {visible('fact_changes.scope_id')} AND NOT {in_list('fact_id', 'facts')}",
@@ -177,7 +170,8 @@ COPIES: Mapping[str, tuple[str, str]] = {
         f"DELETE FROM actions WHERE {_IDS}",
     ),
     "updates": (
-        f"SELECT update_id, NULL, NULL, raw, error FROM raw_updates WHERE failed_at IS NOT NULL AND {OWN_UPDATES}",
+        f"SELECT update_id, NULL, NULL, raw, error FROM raw_updates WHERE failed_at IS NOT NULL "
+        f"AND (:owner OR {in_list(_SENDING_ACCOUNT, 'own')})",
         f"DELETE FROM raw_updates WHERE {in_list('update_id', 'ids')}",
     ),
     "pairings": (
@@ -186,7 +180,7 @@ COPIES: Mapping[str, tuple[str, str]] = {
         f"UPDATE pairings SET inbound = json_set(inbound, '$.text', '') WHERE {in_list('code', 'ids')}",
     ),
     "errors": (
-        f"SELECT id, NULL, NULL, error FROM outbox WHERE error <> '' AND {OWN_OUTBOX}",
+        f"SELECT id, NULL, NULL, error FROM outbox WHERE error <> '' AND (:owner OR lane IN ({LANES}))",
         f"UPDATE outbox SET error = 'forgotten' WHERE {_IDS}",
     ),
     # Of what was brought from elsewhere, names go too; those that a platform gives come with every message.
@@ -197,11 +191,14 @@ COPIES: Mapping[str, tuple[str, str]] = {
         f"WHERE {in_list('sender_name', 'ids')} AND {IMPORTED}",
     ),
     "message_names": (
-        f"SELECT id, NULL, NULL, external_id FROM messages WHERE {IMPORTED} AND {IS_NO_NUMBER}",
+        f"SELECT id, NULL, NULL, external_id FROM messages WHERE external_id GLOB '*[^0-9a-f-]*' AND {IMPORTED}",
         f"UPDATE messages SET external_id = NULL WHERE {_IDS}",
     ),
     "places": (
-        f"SELECT id, NULL, NULL, chat_id, thread_id FROM addresses WHERE {PLACES}",
+        # Nobody has talked there, and a platform has numbers only.
+        f"SELECT id, NULL, NULL, chat_id, thread_id FROM addresses WHERE chat_id || thread_id GLOB '*[^0-9-]*' "
+        f"AND id IN (SELECT address_id FROM sessions WHERE {visible()}) "
+        "AND id NOT IN (SELECT address_id FROM sessions WHERE end_reason IS NOT 'import')",
         f"UPDATE addresses SET chat_id = 'forgotten-' || id, thread_id = '' WHERE {_IDS}",
     ),
 }
