@@ -71,7 +71,7 @@ WHERE accounts.person_id = :owner ORDER BY addresses.platform = 'terminal', sess
 """
 PART_ROOM = (
     "UPDATE rooms SET scope_key = :next WHERE scope_key = :scope",
-    "INSERT INTO rooms (key, scope_key) VALUES (:place, :next) ON CONFLICT (key) DO NOTHING",
+    "INSERT INTO rooms (key, scope_key) VALUES (:scope, :next)",
     "UPDATE own_rooms SET is_past = 1 WHERE scope_key = :scope",
     "DELETE FROM actions WHERE scope_id = :id",
     "UPDATE jobs SET scope_id = :scope_id, address_id = :address_id WHERE scope_id = :id AND ended_at IS NULL",
@@ -84,7 +84,8 @@ PART_ROOM = (
     )
     """,
 )
-"""What is planned there, and what has yet to arrive there, goes to where the owner talks in private."""
+"""What is planned there, and what has yet to arrive there, goes to where the owner talks in private. Work that was begun
+in this generation finds the next one."""
 _OF_ACCOUNT = "WHERE platform = :platform AND user_id = :user_id"
 INSERT_ACCOUNT = """
 INSERT INTO accounts (platform, user_id, person_id, name) VALUES (:platform, :user_id, :person, COALESCE(:name, ''))
@@ -388,7 +389,6 @@ def _part_room(connection: Connection, scope: Scope, owner: int) -> None:
         **rows.columns(private, "scope_id", "address_id"),
         "scope": scope,
         "next": Scope(key=f"{place}#{int(number or 1) + 1}"),
-        "place": place,
         "id": rows.ensure_scope(connection, scope),
     }
     for statement in PART_ROOM:

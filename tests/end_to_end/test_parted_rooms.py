@@ -174,6 +174,25 @@ async def test_what_is_answered_meanwhile_is_begun_anew_without_the_past(home: P
         assert ("mill is old" in (await harness.say("/memory", "666", **IN_ROOM)).text) == is_command
 
 
+async def test_a_room_that_parts_again_answers_without_what_it_was_the_owners_for(home: Path) -> None:
+    model = ScriptedModel()
+    async with open_gateway(home, model, LISTED) as harness:
+        for rooms in ([ROOM], [], [ROOM]):
+            await own(harness, *rooms)
+        await harness.say(SECRET, **IN_ROOM)
+        model.gate = asyncio.Event()
+        model.began.clear()
+        async with asyncio.TaskGroup() as tasks:
+            turn = tasks.create_task(harness.say("which bird is it?", **IN_ROOM))
+            await model.began.wait()
+            assert "quetzal" in str(model.requests[-1])
+            await own(harness)
+            model.gate.set()
+        assert turn.result().text == "ok"
+        assert "quetzal" not in str(model.requests[-1])
+        assert "which bird" in (await harness.say("/recall bird", "666", **IN_ROOM)).text
+
+
 def _scopes_of_titles(connection: sqlite3.Connection) -> dict[str, str]:
     found = connection.execute(
         "SELECT sessions.title, scopes.key FROM sessions JOIN scopes ON scopes.id = sessions.scope_id"
