@@ -84,8 +84,8 @@ PART_ROOM = (
     )
     """,
 )
-"""What is planned there, and what has yet to arrive there, goes to where the owner talks in private. Work that was begun
-in this generation finds the next one."""
+"""What is planned there, and what has yet to arrive there, goes to where the owner talks in private. Work that began in
+this generation finds the next one."""
 _OF_ACCOUNT = "WHERE platform = :platform AND user_id = :user_id"
 INSERT_ACCOUNT = """
 INSERT INTO accounts (platform, user_id, person_id, name) VALUES (:platform, :user_id, :person, COALESCE(:name, ''))
