@@ -5,23 +5,26 @@ Vendors put into their errors what they were sent: addresses with a token, heade
 
 from __future__ import annotations
 
+import base64
+import json
 import re
-from collections.abc import Iterable
-from urllib.parse import quote
+from collections.abc import Iterable, Iterator
+from urllib.parse import quote, quote_plus
 
 MASK = "[secret]"
 SHORTEST_CHARS = 8
 """A shorter secret is a word like any other, and known by its shape alone."""
 
-_ADDRESS = re.compile(r"""(?<=://)[^/\s@"'<>?#]{1,300}(?=@)""")
+_ADDRESS = re.compile(r"""(?:(?<=://)[^/\s"'<>?#]{1,300}(?=@)|(?<=%3a%2f%2f)[^/\s"'<>?#@]{1,300}?(?=%40))""", re.I)
 _NAMED = re.compile(
     r"""(
-        \bauthorization\b(?:\\?["'])?\s{0,3}[:=]\s{0,3}(?:\\?["'])?(?:(?:bearer|basic|bot|token|digest)\s{1,3})?+
+        authorization(?:\\?["']\s{0,3}[:,]\s{0,3}b?\\?["'] | \s{0,3}(?:[:=]|%3[ad])(?:\s|%20|\+){0,3}+(?:\\?["'])?)
+          (?:(?:bearer|basic|bot|token|digest)(?:\s|%20|\+){1,3}+)?+
       | \bbearer\s{1,3}(?=\S{0,100}\d) | \bbasic\s{1,3}(?=\S{1,100}(?-i:[A-Z\d=]))
       | \bcookie(?:\\?["'])?\s{0,3}[:=]\s{0,3}(?:\\?["'])?
       | [?&](?:key|sig)=
       | (?:token|secret|passw(?:or)?d|api[_-]?key|(?:access|private)[_-]?key|signature)
-        (?:\\?["']\s{0,3}:\s{0,3}\\?["'] | (?:\\?["'])?\s{0,3}=\s{0,3}(?:\\?["'])?
+        (?:\\?["']\s{0,3}[:,]\s{0,3}b?\\?["'] | (?:\\?["'])?\s{0,3}(?:=|%3[ad](?:%20|\+)?)\s{0,3}(?:\\?["'])?
           | \s{0,3}:\s{0,3}(?=[^\s"',;]{5,100}\d|\S{0,5}\d\S{5}))
     )(?!\[secret)[^\s"'\\&<>,;)}\]]{4,}""",
     re.X | re.I,
@@ -29,7 +32,7 @@ _NAMED = re.compile(
 """Behind the name of a header, a parameter or a field; of a plain word and a colon only what has a digit."""
 _SHAPES = re.compile(
     r"""\bsk-ant-[\w-]{8,} | \bsk-(?=[\w-]{0,40}\d)[\w-]{16,} | \b[srp]k_(?:live|test)_\w{10,}
-      | (?:\bbot|\b)\d{6,12}(?::|%3A)[\w-]{30,}               # Telegram
+      | (?:\bbot|\b)\d{6,12}(?::|%3[Aa])[\w-]{30,}            # Telegram
       | \b[MNO][\w-]{22,28}\.[\w-]{6,7}\.[\w-]{25,}           # Discord
       | \beyJ[\w-]{8,2000}\.[\w-]{4,2000}(?:\.[\w-]*)?        # JSON Web Token
       | \bgh[pousr]_\w{20,} | \bgithub_pat_\w{20,} | \bglpat-[\w-]{18,} | \bxox[abposr]-[\w-]{10,} | \bnpm_\w{30,}
@@ -43,9 +46,22 @@ _hidden: set[str] = set()
 
 
 def hide(secrets: Iterable[str]) -> None:
-    """From now on these are masked in this process, also as a part of an address."""
-    long = {secret for secret in secrets if len(secret) >= SHORTEST_CHARS}
-    _hidden.update(long, (quote(secret, safe="") for secret in long))
+    """From now on these, and each line of them, are masked in this process, however an error writes them."""
+    pieces = [piece for secret in secrets for piece in (secret, *secret.splitlines()) if len(piece) >= SHORTEST_CHARS]
+    _hidden.update(form for piece in pieces for form in _forms(piece))
+
+
+def _forms(secret: str) -> Iterator[str]:
+    """As it stands, and as addresses, JSON, Python and, anywhere within what is encoded, Base64 write it."""
+    yield from (secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1])
+    yield from (repr(secret)[1:-1], repr(secret.encode())[2:-1])
+    for form in (quote(secret, safe=""), quote(secret), quote_plus(secret)):
+        yield from (form, re.sub("%..", lambda found: found[0].lower(), form))
+    for before in range(3):
+        content = bytes(before) + secret.encode()
+        # Only the signs that are made of the secret alone are the same whatever stands beside it.
+        form = base64.b64encode(content).decode()[(0, 2, 3)[before] : len(content) * 8 // 6]
+        yield from (form, form.translate({43: "-", 47: "_"}))
 
 
 def masked(text: str) -> str:

@@ -7,16 +7,14 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Sequence
 from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import TextIO
-from urllib.parse import quote
 
 import structlog
 
-from config.masking import MASK, masked
+from config.masking import masked
 from config.settings import Settings
 
 FILE_BYTES = 5_000_000
@@ -39,7 +37,7 @@ def configure(settings: Settings, destination: TextIO | Path | None = None) -> N
         structlog.stdlib.PositionalArgumentsFormatter(),
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
-    handler.setFormatter(_Redacting(settings.secrets(), shared, settings.general.log_format == "json"))
+    handler.setFormatter(_Redacting(shared, settings.general.log_format == "json"))
     root = logging.getLogger()
     for old in [held for held in root.handlers if isinstance(held.formatter, _Redacting)]:
         root.removeHandler(old)
@@ -70,7 +68,7 @@ def _add_name(logger: logging.Logger, method: str, event: structlog.typing.Event
 class _Redacting(structlog.stdlib.ProcessorFormatter):
     """Renders a record and masks the secrets in the finished line, so that none gets past in a traceback or a repr."""
 
-    def __init__(self, secrets: Sequence[str], shared: list[structlog.typing.Processor], is_json: bool) -> None:
+    def __init__(self, shared: list[structlog.typing.Processor], is_json: bool) -> None:
         processors: list[structlog.typing.Processor] = [structlog.stdlib.ProcessorFormatter.remove_processors_meta]
         if is_json:
             processors += [structlog.processors.format_exc_info, structlog.processors.JSONRenderer(ensure_ascii=False)]
@@ -78,14 +76,9 @@ class _Redacting(structlog.stdlib.ProcessorFormatter):
             plain = structlog.dev.plain_traceback
             processors.append(structlog.dev.ConsoleRenderer(colors=False, exception_formatter=plain))
         super().__init__(foreign_pre_chain=shared, processors=processors)
-        known = {form for secret in secrets for form in (secret, quote(secret, safe="")) if form}
-        self._secrets = sorted(known, key=len, reverse=True)
 
     def format(self, record: logging.LogRecord) -> str:
-        line = super().format(record)
-        for secret in self._secrets:
-            line = line.replace(secret, MASK)
-        return masked(line)
+        return masked(super().format(record))
 
 
 class _PrivateFile(RotatingFileHandler):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import time
+from base64 import b64encode, urlsafe_b64encode
+from urllib.parse import quote, quote_plus
 
 import pytest
 
@@ -25,15 +28,23 @@ def _no_secrets_of_other_tests(monkeypatch: pytest.MonkeyPatch) -> None:
         (f"POST https://api.telegram.org/bot{TELEGRAM}/getMe", "POST https://api.telegram.org/[secret]/getMe"),
         (f"the token `{TELEGRAM}` was rejected", "the token `[secret]` was rejected"),
         (f"GET https://host/bot{TELEGRAM.replace(':', '%3A')}", "GET https://host/[secret]"),
+        (f"GET https://host/bot{TELEGRAM.replace(':', '%3a')}", "GET https://host/[secret]"),
         (f"Bot {DISCORD} is unknown", "Bot [secret] is unknown"),
         ("https://me:hunter2@proxy.test:81/v1 is down", "https://[secret]@proxy.test:81/v1 is down"),
+        ("https://me:hunt@er2@proxy.test/v1 is down", "https://[secret]@proxy.test/v1 is down"),
+        ("via https%3A%2F%2Fme%3Ahunter2%40proxy.test", "via https%3A%2F%2F[secret]%40proxy.test"),
         ("https://a-token@git.test/x", "https://[secret]@git.test/x"),
         ("{'Authorization': 'Bearer abcd.efgh', 'Accept': 'x'}", "{'Authorization': 'Bearer [secret]', 'Accept': 'x'}"),
         ("authorization: Basic bWU6aHVudGVy, again", "authorization: Basic [secret], again"),
+        ("[(b'Authorization', b'Bearer abcd.efgh')]", "[(b'Authorization', b'Bearer [secret]')]"),
+        ("Authorization%3A%20Basic%20bWU6aHVudGVy", "Authorization%3A%20Basic%20[secret]"),
+        ("HTTP_AUTHORIZATION=Bearer abcd.efgh", "HTTP_AUTHORIZATION=Bearer [secret]"),
         ("401 for Bearer abcdef0123456789", "401 for Bearer [secret]"),
         ('{"x-api-key": "hush-hush"}', '{"x-api-key": "[secret]"}'),
         (r'"said": "{\"x-api-key\": \"hush-hush\"}"', r'"said": "{\"x-api-key\": \"[secret]\"}"'),
         (r'"said": "password=\"hush-hush\""', r'"said": "password=\"[secret]\""'),
+        ("[('x-api-key', 'hush-hush')]", "[('x-api-key', '[secret]')]"),
+        ("GET /v1%3Faccess_token%3Dhush-hush", "GET /v1%3Faccess_token%3D[secret]"),
         ("x-api-key: 1234567890", "x-api-key: [secret]"),
         ("GET /v1?access_token=hush&page=2", "GET /v1?access_token=[secret]&page=2"),
         ("GET /v1?page=2&key=AbCdEf", "GET /v1?page=2&key=[secret]"),
@@ -62,6 +73,7 @@ def test_a_secret_is_masked_by_its_shape_or_its_place(text: str, shown: str) -> 
         "prompt is too long: 200001 tokens > 200000 maximum",
         "see https://docs.test/@me and mail@host.test",
         "invalid x-api-key",
+        "no authorization, and no token, was sent",
     ],
 )
 def test_a_sentence_without_a_secret_stays_as_it_is(text: str) -> None:
@@ -73,6 +85,28 @@ def test_secrets_of_this_process_are_masked_as_they_stand() -> None:
     assert masked("correct horse battery, correct horse, correct%20horse, k") == "[secret], [secret], [secret], k"
 
 
+@pytest.mark.parametrize(
+    "secret", ["correct horse", "a/b+c d=éèêëü", "quo\"ted\\and'so", "-first line-\n-second line-"]
+)
+def test_secrets_of_this_process_are_masked_however_an_error_writes_them(secret: str) -> None:
+    hide([secret])
+    forms = [
+        secret,
+        *(percent(secret) for percent in (quote, quote_plus, lambda text: quote(text, safe="").lower())),
+        *(json.dumps(secret, ensure_ascii=is_ascii) for is_ascii in (False, True)),
+        *(repr(value) for value in (secret, secret.encode(), {"key": secret})),
+        "\n  | ".join(secret.split("\n")),
+    ]
+    for before in ("", "a", "me", "me:", "name"):
+        for encode in (b64encode, urlsafe_b64encode):
+            coded = encode(f"{before}{secret}:".encode()).decode()
+            forms.append(coded)
+            assert len(masked(coded).replace("[secret]", "")) < 14, coded
+    for form in forms:
+        assert "[secret]" in masked(f"refused: {form}, again"), form
+        assert not any(piece in masked(form) for piece in ("horse", "c d", "c%20d", "and", "line")), form
+
+
 def test_no_error_of_ours_says_a_secret() -> None:
     for error in (ConfigError(TELEGRAM), DeliveryError(f"at {TELEGRAM}", is_permanent=True), ModelError(TELEGRAM)):
         assert "AAHd" not in str(error)
@@ -80,7 +114,8 @@ def test_no_error_of_ours_says_a_secret() -> None:
 
 
 @pytest.mark.parametrize(
-    "piece", ["eyJ", "eyJaaaaaaaaaa.", "://a:", "token=", "authorization: ", "sk-", "bearer a", "1"]
+    "piece",
+    ["eyJ", "eyJaaaaaaaaaa.", "://a:", "token=", "authorization: ", "sk-", "bearer a", "1", "://a@", "%3a%2f%2fa"],
 )
 def test_the_time_is_linear(piece: str) -> None:
     text = piece * (200_000 // len(piece))

@@ -40,18 +40,18 @@ def settings(home: Path, toml: str = "", **environ: str) -> Settings:
 
 def test_secrets_are_masked_in_every_wrapping(home: Path) -> None:
     out = io.StringIO()
-    logs.configure(settings(home, ANTHROPIC_API_KEY="sk-hush", TELEGRAM_BOT_TOKEN=TOKEN), out)
+    logs.configure(settings(home, ANTHROPIC_API_KEY="sk-hush-hush", TELEGRAM_BOT_TOKEN=TOKEN), out)
     log = structlog.get_logger("test")
-    log.info("the key is sk-hush", header={"x-api-key": "sk-hush"}, url=f"https://host/bot{TOKEN}/getMe")
+    log.info("the key is sk-hush-hush", header={"x-api-key": "sk-hush-hush"}, url=f"https://host/bot{TOKEN}/getMe")
     logging.getLogger("vendor").warning("GET %s", "https://host/bot" + TOKEN.replace(":", "%3A"))
     try:
-        raise ValueError("refused: sk-hush")
+        raise ValueError("refused: sk-hush-hush")
     except ValueError:
         log.exception("failed")
     log.warning("another's", key="sk-ant-api03-abcdefghijk", token="987654321:" + "B" * 35)
     text = out.getvalue()
     assert text.count("\n") >= 4
-    for secret in ("sk-hush", TOKEN, TOKEN.replace(":", "%3A"), "sk-ant", "BBBB"):
+    for secret in ("sk-hush-hush", TOKEN, TOKEN.replace(":", "%3A"), "sk-ant", "BBBB"):
         assert secret not in text
     assert MASK in text
     assert "ValueError" in text
@@ -59,9 +59,9 @@ def test_secrets_are_masked_in_every_wrapping(home: Path) -> None:
 
 def test_json_is_one_object_a_line_of_ours_and_of_libraries(home: Path) -> None:
     out = io.StringIO()
-    logs.configure(settings(home, 'general.log_format = "json"', DISCORD_BOT_TOKEN="hush"), out)
+    logs.configure(settings(home, 'general.log_format = "json"', DISCORD_BOT_TOKEN="hush-hush"), out)
     structlog.get_logger("router").info("a turn failed", incident="ab12", reason="grüße")
-    logging.getLogger("discord").warning("said %s", "hush")
+    logging.getLogger("discord").warning("said %s", "hush-hush")
     try:
         raise ValueError("broken\nline")
     except ValueError:
