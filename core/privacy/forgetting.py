@@ -106,7 +106,7 @@ class Forgetting:
         if found.text:
             found.left = await self._left(found)
             # Nobody else is to hear what others said.
-            if found.request.is_owner and not found.request.scope.is_room:
+            if found.phrase and found.request.is_owner and not found.request.scope.is_room:
                 found.files = tuple(await asyncio.to_thread(self.files.having, found.phrase))
         return found
 
@@ -160,6 +160,10 @@ class Forgetting:
             self._working.discard(found.token)
 
     async def _left(self, found: ErasureList) -> Counter[str]:
+        if not found.phrase:
+            again = ErasureList(request=found.request, text=found.text)
+            await self._find(again)
+            return +Counter(message=len(again.ids["messages"]))
         return await self.database.read(partial(archive.scan, request=found.request, has_words=found.has_words))
 
     async def _find(self, found: ErasureList) -> Quoting:

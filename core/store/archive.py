@@ -197,7 +197,7 @@ SCANNED: Sequence[tuple[str, str]] = (
     ("thing", f"{_TEXTS} sent ->> '$[2].text' FROM messages WHERE session_id IN ({SESSIONS})"),
     ("thing", f"{_TEXTS} inbound ->> '$.text', inbound ->> '$.command.arguments' FROM inbox WHERE {INBOX}"),
     *(({"facts": "fact", "jobs": "reminder"}.get(kind, "thing"), COPIES[kind][0]) for kind in COPIES),
-    ("name", f"{_TEXTS} sender_name FROM messages WHERE session_id IN ({SESSIONS}) AND NOT ({IMPORTED})"),
+    ("name", f"{_TEXTS} sender_name FROM messages WHERE session_id IN ({SESSIONS}) AND NOT ({IMPORTED}) GROUP BY 4"),
     ("name", f"{_TEXTS} name FROM accounts WHERE :owner OR {in_list(_ACCOUNT, 'own')}"),
     (
         "room",

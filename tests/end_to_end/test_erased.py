@@ -122,6 +122,18 @@ def test_the_names_of_an_import_go_along(home: Path) -> None:
     assert "The boat is here" in good(home, "export"), "a place that was renamed stands in nobody's way"
 
 
+def test_in_a_shell_the_owner_hears_where_it_still_stands(home: Path) -> None:
+    mine = {"session": "a", "role": "user", "text": "Off to Zanzibar", "at": "2026-05-03"}
+    theirs = {**mine, "scope": "account:telegram:7", "text": "From Zanzibar"}
+    imported(home, [mine, theirs])
+    (home / "history.jsonl").unlink()
+    receipt = good(home, "forget", "Zanzibar", "--yes")
+    assert NOTHING in receipt
+    assert "In the home it still stands in state.db. state.db has it in a name, in what others said" in receipt
+    assert CLEAN in good(home, "forget", "Zanzibar", "--yes", "--scope", "account:telegram:7")
+    assert having(home, "Zanzibar") == []
+
+
 async def test_a_sender_leaves_the_index_too(database: Database, clock: SteadyClock) -> None:
     """Names stand in the terms of chunks, which are compared with what they were made of."""
     archive, recall, at = Archive(database), Recall(database, clock), clock.now()
@@ -226,6 +238,17 @@ async def test_what_filters_leave_out_is_said(home: Path) -> None:
         await harness.say("I moved to Zanzibar")
         receipt = await forget(harness, "Zanzibar role:user")
         assert "It still stands in 1 message that your filters leave out." in receipt
+
+
+async def test_of_filters_alone_it_is_looked_for_again(home: Path) -> None:
+    async with open_gateway(home, ScriptedModel(says("Hm."), says("So."))) as harness:
+        await harness.say("I moved to Zanzibar")
+        await harness.say("And then to Madeira")
+        receipt = await forget(harness, "role:user")
+        assert "Forgotten: 2 messages" in receipt
+        assert NOTHING in receipt
+        assert "home" not in receipt, "there is no phrase to look for in files"
+        assert having(home, "Zanzibar", "Madeira") == []
 
 
 async def test_the_index_is_as_if_it_had_never_been_said(home: Path) -> None:

@@ -69,7 +69,9 @@ def test_run_and_check_say_it_too(home: Path) -> None:
     assert "is forgotten again" in mneme(home, "check").stdout
     assert having("Zanzibar", home) == []
     put_back(copy, home)
-    assert "is forgotten again" in mneme(home, "chat", stdin="hello\n").stderr
+    done = mneme(home, "chat", stdin="hello\n")
+    assert "is forgotten again" in done.stderr
+    assert "is forgotten again" in done.stdout
     assert having("Zanzibar", home) == [], "as often as it is put back"
 
 
