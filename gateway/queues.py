@@ -32,8 +32,8 @@ class PendingEvent:
     with their neighbours; an overheard one is stored without an answer; one that `is_beside` waits in no queue.
     `command`: see `Commands.given`. `is_stopped`: its turn is not begun anew. `joined_at`: on the loop's clock.
     `is_dropped`: whoever wrote it is not served any more. `changes`: edits and deletions that came before it was
-    stored. `is_metered`: not the owner's. `rest_s`: how long it waits before it joins. `along`: what was held and is
-    taken with it, at its `place`. `is_ready`: it stands in its queue, or was taken."""
+    stored. `is_metered`: not the owner's. `along`: what was held and is taken with it, which has its `place` and its
+    outbox item then. `is_ready`: it stands in its queue, or was taken."""
 
     entry: InboxEntry
     reply: Reply
@@ -48,7 +48,6 @@ class PendingEvent:
     is_answered: bool = False
     is_dropped: bool = False
     is_metered: bool = False
-    rest_s: float = 0.0
     joined_at: float = 0.0
     is_ready: asyncio.Event = field(default_factory=asyncio.Event)
     changes: list[Inbound] = field(default_factory=list)
@@ -105,17 +104,12 @@ class ConversationQueues:
 
     def join(self, event: PendingEvent) -> None:
         queue = self._queues.get(event.place.key)
-        group = (
-            event.scope,
-            event.inbound.account,
-            event.place if self._is_apart(event.place) else event.place.chat_id,
-        )
-        held = self._held.get(group, [])
+        group = (event.scope, event.inbound.account, event.place.chat_id)
         # A command costs nothing, and neither does what is answered with what waits; but it comes after what is held.
         is_free = not event.is_plain or bool(queue and queue.waiting and queue.waiting[-1].goes_with(event))
-        is_behind = any(one.place == event.place for one in held)
+        is_behind = any(one.place == event.place for one in self._held.get(group, []))
         if event.is_metered and not event.is_overheard and (is_behind or not is_free):
-            self._held[group] = [*held, event]
+            self._held.setdefault(group, []).append(event)
             self._release()
         else:
             self._queue(event)
@@ -123,25 +117,37 @@ class ConversationQueues:
     def _release(self) -> None:
         """Queues what may be answered by now: all that somebody said in a chat, together where they said the last."""
         rests = []
-        for group, held in list(self._held.items()):
-            while held and not (rest_s := self._rest_s(held[0].inbound)):
-                said = list(takewhile(lambda event: event.is_plain, held))
-                commands = list(takewhile(lambda event: not event.is_plain, held[len(said) :]))
-                held = held[len(said) + len(commands) :]
-                self._lead(said)
-                for event in commands:
-                    self._queue(event)
-            self._held[group] = held
-            rests += [rest_s] * bool(held)
+        for held in self._held.values():
+            while held:
+                first = held[0]
+                if not first.is_plain:
+                    self._queue(held.pop(0))
+                elif rest_s := self._rest_s(first.inbound):
+                    rests.append(rest_s)
+                    break
+                else:
+                    plain = takewhile(lambda event: event.is_plain, held)
+                    said = [event for event in plain if self._are_together(first, event)]
+                    left = set(held).difference(said)
+                    held[:] = [event for event in held if event in left]
+                    self._lead(said)
         self._held = {group: held for group, held in self._held.items() if held}
         if self._timer is not None:
             self._timer.cancel()
         self._timer = asyncio.get_running_loop().call_later(min(rests), self._release) if rests else None
 
+    def _are_together(self, one: PendingEvent, other: PendingEvent) -> bool:
+        return one.place == other.place or not (self._stays(one) or self._stays(other))
+
+    def _stays(self, event: PendingEvent) -> bool:
+        """Whether it is answered nowhere else; also where a command comes before it, which may make it so."""
+        queue = self._queues.get(event.place.key, _Queue())
+        return self._is_apart(event.place) or not all(one.is_plain for one in (*queue.waiting, *queue.taken))
+
     def _lead(self, events: list[PendingEvent]) -> None:
-        for newest in events[-1:]:
-            newest.along = events[:-1]
-            self._queue(newest)
+        """Queues the newest, with the others along."""
+        events[-1].along = events[:-1]
+        self._queue(events[-1])
 
     def _queue(self, event: PendingEvent) -> None:
         queue = self._queues.setdefault(event.place.key, _Queue())
@@ -263,7 +269,7 @@ def _take(queue: _Queue, event: PendingEvent) -> list[PendingEvent]:
     for one in _together(queue, event):
         queue.waiting.remove(one)
         for part in (*one.along, one):
-            part.is_taken, part.place, part.outbox_item = True, one.place, one.outbox_item
+            part.place, part.outbox_item, part.is_taken = one.place, one.outbox_item, True
             part.is_ready.set()
             taken.append(part)
     return taken

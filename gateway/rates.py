@@ -33,7 +33,7 @@ class TokenBuckets:
         return max(0.0, self._full_at.get(key, 0.0) - monotonic() - MINUTE_S + self._each_s)
 
     def take(self, key: Account | Scope) -> None:
-        """Takes a token, where there is none of those to come."""
+        """Takes a token."""
         now = monotonic()
         if len(self._full_at) >= _KEPT:
             self._full_at = {one: full_at for one, full_at in self._full_at.items() if full_at > now}
@@ -66,15 +66,14 @@ class Rates:
             self._room_turns.take(inbound.scope)
         return rest_s
 
-    def command(self, inbound: Inbound, command: Command | None) -> float | None:
-        """Counts a command or a press and returns in how many seconds it runs; None: more wait than run in a minute."""
+    def command(self, inbound: Inbound, command: Command | None) -> bool:
+        """Counts a command or a press; False where it is one too many."""
         if command is None and inbound.kind == "message":
-            return 0.0
-        rest_s = self._commands.rest_s(inbound.account)
-        if rest_s > MINUTE_S:
-            return None
+            return True
+        if self._commands.rest_s(inbound.account):
+            return False
         self._commands.take(inbound.account)
-        return rest_s
+        return True
 
     def in_a_row(self, inbound: Inbound, *, is_turn: bool) -> int:
         """Notes what was said, and returns how many turns an account of a room has had with nobody else speaking."""

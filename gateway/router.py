@@ -61,7 +61,7 @@ class Router:
         self._epoch_guard = epoch_guard
         self._commands = commands
         self._rates = Rates(limits)
-        self._queues = ConversationQueues(self._rates.turn, self._is_apart)
+        self._queues = ConversationQueues(self._rates.turn, self._inbox.is_incognito)
         self._clock = clock
         self._has_owner_limits = limits.day_for_owner
         self._refused_at: dict[Payer, datetime] = {}
@@ -112,8 +112,7 @@ class Router:
         if may_answer(inbound) and await self._inbox.is_known(inbound):
             return None  # redelivered: it answers nothing that was asked since
         command = await self._commands.given(inbound, scope)
-        rest_s = 0.0 if is_owner else self._rates.command(inbound, command)
-        if rest_s is None:
+        if not (is_owner or self._rates.command(inbound, command)):
             return None
         now = self._clock.now()
         entry_id = await self._inbox.accept(self._commands.discreet(inbound), now)
@@ -128,7 +127,6 @@ class Router:
             command=command,
             is_overheard=verdict == "overheard",
             is_metered=not is_owner,
-            rest_s=rest_s,
         )
         self._join(event)
         if removals != self._removals:
@@ -301,24 +299,17 @@ class Router:
         if not is_known and event is not None and event.is_taken:
             event.changes.append(inbound)
 
-    def _is_apart(self, address: Address) -> bool:
-        return address.platform == CRON or self._inbox.is_incognito(address)
-
     def _join(self, event: PendingEvent) -> None:
         # What only reads, and a button that has expired, is served at once, beside the running turn.
         is_press = event.inbound.kind == "action"
         event.is_beside = is_press if event.command is None else self._commands.is_reading(event.command)
         self._events[event.entry.id] = event
-        if not event.is_beside and not event.rest_s:
+        if not event.is_beside:
             self._queues.join(event)
 
     async def _serve(self, event: PendingEvent) -> None:
         answered = None
         try:
-            if event.rest_s:
-                await asyncio.sleep(event.rest_s)
-                if not event.is_beside and not event.is_taken:
-                    self._queues.join(event)
             if event.is_beside:
                 await self._answer([event])
             else:
