@@ -36,6 +36,7 @@ from gateway.rates import IN_A_ROW, Rates
 from gateway.supervisor import contained
 
 NAME_CHARS = 100
+UNSERVED = ("stranger", "ignored")
 REFUSED_AGAIN = timedelta(hours=1)  # in a room, that a limit of the day is reached
 T = TypeVar("T")
 
@@ -99,7 +100,7 @@ class Router:
             await self._access.directory.amend(inbound)
         if verdict == "stranger":
             await self._answer_stranger(inbound, reply, scope)
-        if verdict in ("stranger", "ignored"):
+        if verdict in UNSERVED:
             return None
         if inbound.kind in ("edit", "delete"):
             await self._amend(inbound)
@@ -201,17 +202,17 @@ class Router:
     async def _drop_unserved(self, events: Sequence[PendingEvent]) -> None:
         """Closes the entries of those whose sender is not served any more; what runs for them is begun anew with what
         is left, and nothing where that is nothing."""
-        for event in events:
-            verdict, *_ = await self._access.judge(event.inbound)
-            if verdict in ("served", "overheard") or event.is_dropped:
-                continue
+        gone = [one for one in events if not one.is_dropped and (await self._access.judge(one.inbound))[0] in UNSERVED]
+        waiting = [event for event in gone if not event.is_taken and not event.is_beside]
+        for event in gone:
             event.is_dropped = True
-            await self._inbox.close([event.entry.id])
-            if event.is_taken:
-                self._queues.stop(event.place)
-            elif not event.is_beside:
+            if event in waiting:
                 self._queues.withdraw(event)
-                await event.reply.abandon()
+            elif event.is_taken:
+                self._queues.stop(event.place)
+        await self._inbox.close([event.entry.id for event in gone])
+        for event in waiting:
+            await event.reply.abandon()
 
     async def answer_admitted(self, platforms: Collection[str], limit_age: timedelta) -> None:
         """Tells those who were approved, by whomever, and answers what they had asked, unless it is older than
@@ -474,11 +475,8 @@ class Router:
                     await last.reply.abandon()
                     await self._begin(batch)
                 raise StaleReadError("More was said before anything was answered.") from None
-            if isinstance(error, StaleReadError):
-                raise
-            if any(event.is_dropped for event in batch):
-                self._agent.drop(turn)
-                raise StaleReadError("Somebody is not served any more.") from None
+            if isinstance(error, StaleReadError) or any(event.is_dropped for event in batch):
+                raise StaleReadError(str(error) or "Somebody is not served any more.") from None
         first.is_stopped = True
         # It may have been stopped while the whole answer was being stored.
         return await self._agent.stop(turn, (await self._delivery.outbox.find(turn.outbox_item)).answer)
@@ -495,7 +493,7 @@ class Router:
                 address=address,
                 scope=view.scope,
                 scopes=view.scopes,
-                entries=tuple(event.entry for event in batch if event.entry.id in view.open_ids),
+                entries=tuple(one.entry for one in batch if one.entry.id in view.open_ids and not one.is_dropped),
                 # That of the first entry: after a crash it is found again whatever else waits by then.
                 outbox_item=first.outbox_item,
                 is_owner=view.is_owner,

@@ -132,10 +132,6 @@ class Agent:
         running.is_interrupted = running.is_untouched
         return running.is_untouched
 
-    def drop(self, turn: Turn) -> None:
-        """Forgets what was said so far of an answer that nobody is to get."""
-        self._running.pop(turn.outbox_item.key, None)
-
     async def keep(
         self,
         turn: Turn,

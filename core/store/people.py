@@ -9,7 +9,7 @@ import secrets
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from core.store import rows
 from core.store.rows import Connection, Row
@@ -95,15 +95,16 @@ UPDATE accounts SET person_id = :person, removed_at = CASE WHEN :owner_by IS NUL
     owner_by = CASE owner_by WHEN 'revoked' THEN COALESCE(:owner_by, 'revoked') ELSE :owner_by END
 """
 ADMIT = "UPDATE accounts SET admitted_at = :now, admitted_by = :by, removed_at = NULL, is_blocked = 0"
-_KEY = "platform || ':' || user_id"
-KNOWN = """
-SELECT accounts.*, (
-    SELECT MAX(sessions.last_at) FROM scopes JOIN sessions ON sessions.scope_id = scopes.id
-    JOIN addresses ON addresses.id = sessions.address_id AND addresses.platform = accounts.platform
-    WHERE scopes.key = 'account:' || accounts.platform || ':' || accounts.user_id
-) AS seen_at
-FROM accounts JOIN people ON people.id = accounts.person_id
-ORDER BY people.is_owner DESC, accounts.person_id, accounts.platform, accounts.user_id
+KNOWN = f"""
+SELECT accounts.platform, user_id, name, person_id, COALESCE(removed_at, admitted_at) AS at,
+    CASE WHEN removed_at NOT NULL THEN CASE is_blocked WHEN 1 THEN 'blocked' ELSE 'removed' END
+        WHEN is_owner THEN owner_by WHEN {in_list("accounts.platform || ':' || user_id", "listed")} THEN 'listed'
+        WHEN admitted_at NOT NULL THEN COALESCE(admitted_by, 'code') ELSE '' END AS why, (
+        SELECT MAX(sessions.last_at) FROM scopes JOIN sessions ON sessions.scope_id = scopes.id
+        JOIN addresses ON addresses.id = sessions.address_id AND addresses.platform = accounts.platform
+        WHERE scopes.key = 'account:' || accounts.platform || ':' || accounts.user_id
+    ) AS seen_at
+FROM accounts JOIN people ON people.id = person_id ORDER BY is_owner DESC, person_id, accounts.platform, user_id
 """
 ADMITTED = "SELECT * FROM pairings WHERE used_at IS NOT NULL AND inbound IS NOT NULL ORDER BY used_at"
 PENDING_PAIRINGS = "SELECT * FROM pairings WHERE used_at IS NULL AND expires_at > :now ORDER BY created_at, code"
@@ -159,17 +160,13 @@ class Standing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownAccount:
-    """An account that was met, with the number of its person. `owner_by`: what made it the owner's (settings, cli), or
-    revoked. `admitted_by`: chat or cli. `seen_at`: when it last spoke in private."""
+    """`why`: what let it in or out (see `KNOWN`), and when; `seen_at`: when it last talked in private."""
 
     account: Account
     name: str
     person_id: int
-    owner_by: str | None
-    admitted_at: datetime | None
-    admitted_by: str | None
-    removed_at: datetime | None
-    is_blocked: bool
+    why: str
+    at: datetime | None
     seen_at: datetime | None
 
 
@@ -200,7 +197,7 @@ def add_account(connection: Connection, account: Account, name: str | None) -> i
 
 def move_account(connection: Connection, account: Account, person_id: int, owner_by: str | None) -> None:
     """Moves an account to a person; `owner_by`: what made it the owner's, settings, cli or nothing. One that was
-    revoked stays so until it is the owner's again, for good, by the settings or at the command line."""
+    `revoked` stays so until it is the owner's again."""
     values = {**rows.values_of(account), "person": person_id, "owner_by": owner_by}
     connection.execute(f"{MOVE_ACCOUNT} {_OF_ACCOUNT}", values)
     connection.execute("DELETE FROM people WHERE is_owner = 0 AND id NOT IN (SELECT person_id FROM accounts)")
@@ -229,18 +226,14 @@ class People:
         def work(connection: Connection) -> None:
             owner = _owner(connection)
             listed = dict.fromkeys((TERMINAL, *accounts))
-            present = {
-                rows.account_in(row): row["owner_by"]
-                for row in connection.execute("SELECT * FROM accounts WHERE person_id = :owner", {"owner": owner})
-            }
-            # One that was revoked counts again only once it was taken out of the settings.
-            keys = {"keys": list_value(account.key for account in listed)}
-            is_over = f"owner_by = 'revoked' AND NOT {in_list(_KEY, 'keys')}"
-            connection.execute(f"UPDATE accounts SET owner_by = NULL WHERE {is_over}", keys)
-            found = connection.execute("SELECT * FROM accounts WHERE owner_by = 'revoked'")
-            present |= {rows.account_in(row): "revoked" for row in found}
+            theirs = "SELECT * FROM accounts WHERE person_id = :owner OR owner_by = 'revoked'"
+            found = connection.execute(theirs, {"owner": owner}).fetchall()
+            present = {rows.account_in(row): row["owner_by"] for row in found}
             for account, owner_by in present.items():
-                if owner_by not in ("cli", "revoked") and account not in listed:
+                if owner_by == "revoked" and account not in listed:
+                    # From now on the settings may name it again.
+                    connection.execute(f"UPDATE accounts SET owner_by = NULL {_OF_ACCOUNT}", rows.values_of(account))
+                elif owner_by != "cli" and account not in listed:
                     move_account(connection, account, add_person(connection), None)
             for account in listed:
                 if account not in present:
@@ -292,11 +285,9 @@ class People:
         found = await self._database.fetch_all(PENDING_PAIRINGS, {"now": now})
         return [_pairing(row) for row in found]
 
-    async def approve(
-        self, code: str, now: datetime, is_owner: bool = False, by: Literal["chat", "cli"] = "chat"
-    ) -> Pairing | None:
+    async def approve(self, code: str, now: datetime, is_owner: bool = False, by: str = "chat") -> Pairing | None:
         """Admits the account behind a typed code; None when the code is wrong, used or expired. `is_owner`: for
-        good the owner's, for the command line only."""
+        good the owner's, for the command line only. `by`: chat or cli."""
         values = {"code": typed_code(code), "now": now}
 
         def work(connection: Connection) -> Pairing | None:
@@ -313,9 +304,9 @@ class People:
 
         return await self._database.write(work)
 
-    async def known(self) -> list[KnownAccount]:
-        """All that were met, of one person together, the owner's first."""
-        found = await self._database.fetch_all(KNOWN)
+    async def known(self, listed: Collection[str]) -> list[KnownAccount]:
+        """All that were met, those of one person together, the owner's first."""
+        found = await self._database.fetch_all(KNOWN, {"listed": list_value(listed)})
         return [KnownAccount(**rows.fields_in(row, KnownAccount), account=rows.account_in(row)) for row in found]
 
     async def admitted(self) -> list[Pairing]:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import typer
 
 MODULES: Mapping[str, Sequence[str]] = {
-    "run": ("run", "chat", "remind", "cron", "approve", "status", "usage", "check"),
+    "run": ("run", "chat", "remind", "cron", "approve", "people", "status", "usage", "check"),
     "memory": ("memory", "remember", "facts", "forget"),
     "history": ("recall", "sessions", "export", "import"),
 }

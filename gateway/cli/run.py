@@ -1,4 +1,4 @@
-"""`mneme run`, `chat`, `remind`, `cron`, `approve`, `status`, `usage`, `check`: what runs and is due, how it stands."""
+"""`mneme run`, `chat`, `remind`, `cron`, `approve`, `people`, `status`, `usage`, `check`: how it stands."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _COLOURS: dict[str, str | None] = {"right": "green", "wrong": "red", "off": None
 
 
 def add_commands(root: typer.Typer) -> None:
-    for command in (_run, _chat, _remind, _cron, _approve, _status, _usage, _check):
+    for command in (_run, _chat, _remind, _cron, _approve, _people, _status, _usage, _check):
         root.command(command.__name__.removeprefix("_"))(command)
 
 
@@ -106,7 +106,15 @@ def _approve(
     """Let in who showed you a code, or have two accounts linked; "no CODE": not those. Without a code, who waits."""
     from gateway.commands.accounts import let_in
 
-    shell.visit(lambda services, _: let_in(services, " ".join(words or ()), as_owner=owner))
+    shell.visit(lambda services, _: let_in(services, " ".join(words or ()), as_owner=owner, by="cli"))
+
+
+def _people(words: Words = None) -> None:
+    """Who is served, since when and by whose word; remove (may ask again), block (never) or revoke (that account alone,
+    also of yours): "remove telegram:42"."""
+    from gateway.commands.accounts import AccountCommands
+
+    shell.chat(AccountCommands, "people", words, None)
 
 
 def _status(as_json: AsJson = False) -> None:

@@ -1,19 +1,22 @@
-"""/whoami, /approve, /link and /unlink: who somebody is, who is let in, and one person on several platforms.
+"""/whoami, /approve, /people, /link and /unlink: who somebody is, who is let in and out, one person on many platforms.
 
 To a link both sides say yes, in direct chats, and the owner where it lets somebody in; it is never with the owner.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import groupby
 
 from core.errors import Refused
 from core.markup.markdown import escape
 from core.store.actions import question
 from core.store.links import Link, NamedAccount
 from core.store.mailbox import OutboxItem
-from core.types import Address, Answer, Command
+from core.store.people import TERMINAL
+from core.types import Account, Address, Answer, Command, Scope
 from gateway import texts
 from gateway.commands.registry import CommandContext, announced, button, yes_button
 from gateway.owner_notices import OwnerNotices
@@ -21,12 +24,13 @@ from gateway.services import Services
 
 _AGREED = "yes "
 """What the arguments of a confirmed /link begin with; the digest of the link follows. No code has an S."""
+_ACCOUNT = re.compile(r"(telegram|discord):([1-9][0-9]{0,19})")
 
 
 class AccountCommands:
     """The other side of a link is told through the outbox."""
 
-    specs = announced("approve", "whoami", "link", "unlink")
+    specs = announced("approve", "people", "whoami", "link", "unlink")
 
     def __init__(self, services: Services) -> None:
         self._services = services
@@ -37,12 +41,12 @@ class AccountCommands:
         words = command.arguments.strip()
         if command.name == "whoami":
             return _whoami(context)
-        if command.name == "approve":
+        if command.name in ("approve", "people"):
             if not context.is_owner:
                 raise Refused(texts.ONLY_THE_OWNER_LETS_IN)
             if context.is_public:
                 raise Refused(texts.NOT_IN_A_ROOM)
-            return await let_in(self._services, words)
+            return await (let_in(self._services, words) if command.name == "approve" else self._people(words))
         if context.scope.is_room or not context.inbound.is_direct:
             raise Refused(f"/{command.name} works in a direct chat with me only.")
         if command.name == "unlink":
@@ -57,6 +61,48 @@ class AccountCommands:
         me = NamedAccount(account=context.account, name=context.inbound.sender.name)
         link = await self._links.claim(words, me, context.inbound.address, self._now())
         return Answer(text=_question(link.offered, link.claimed), confirm=_yes(link))
+
+    async def _people(self, words: str) -> Answer:
+        action, _, who = words.partition(" ")
+        if action in ("", "list"):
+            return await self._list()
+        if action not in (done := texts.table("PEOPLE_DONE")):
+            raise Refused(texts.PEOPLE_USAGE)
+        if (named := _ACCOUNT.fullmatch(who)) is None:
+            raise Refused(texts.PEOPLE_WHO)
+        account = Account(platform=named[1], user_id=named[2])
+        linked = await self._links.accounts(account) or [NamedAccount(account=account, name="")]
+        gone = linked[:1] if action == "revoke" else linked
+        if any(one.account == TERMINAL for one in gone):
+            raise Refused(texts.PEOPLE_IS_YOU)
+        removed, settings = [one.account for one in gone], self._services.settings
+        await self._services.removals.remove(removed, self._now(), is_blocked=action == "block")
+        self._services.on_change()
+        left = [f"`{one.key}`" for one in removed if one.key in (*settings.access.people, *settings.owner.accounts)]
+        stays = " " + texts.PEOPLE_IN_SETTINGS.format(accounts=texts.listed(left)) if left else ""
+        return Answer(text=done[action].format(names=texts.listed(_names(gone))) + stays, has_erased=True)
+
+    async def _list(self) -> Answer:
+        """Without those who are met in rooms alone, or were never let in."""
+        services, zone, reasons = self._services, self._services.zone, texts.table("PEOPLE_WHY")
+        month = self._now().astimezone(zone).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+        found, lines = await services.people.known(services.settings.access.people), []
+        for _, group in groupby(found, key=lambda one: one.person_id):
+            person = list(group)
+            said = [reasons[one.why].format(day=one.at and texts.day(one.at, zone)) for one in person if one.why]
+            if not said:
+                continue
+            if seen := [one.seen_at for one in person if one.seen_at]:
+                said.append(f"last seen {texts.moment(max(seen), zone)}")
+            scopes = frozenset(Scope.account(one.account.platform, one.account.user_id) for one in person)
+            spent = await services.usage_log.spent(scopes, since=month)
+            if spent.calls:
+                cost = f" ({spent.amount(spent.cost)})" if spent.cost is not None else ""
+                said.append(f"this month {texts.counted(spent.calls, 'model call')}{cost}")
+            names = [texts.person(one.name, one.account) for one in person]
+            lines.append(f"- {texts.listed(names)}: {'; '.join(dict.fromkeys(said))}")
+        lines += [texts.PEOPLE_ROOM.format(room=room) for room in services.settings.access.rooms]
+        return Answer(text="\n".join(lines))
 
     async def _agree(self, context: CommandContext, digest: str) -> Answer:
         link = await self._links.agree(digest, context.account, self._now())
@@ -99,7 +145,7 @@ async def _send(services: Services, key: str, address: Address, answer: Answer, 
     services.on_change()
 
 
-async def let_in(services: Services, words: str, *, as_owner: bool = False) -> Answer:
+async def let_in(services: Services, words: str, *, as_owner: bool = False, by: str = "chat") -> Answer:
     """Lets in whoever was shown this code, as the owner where `as_owner`, or has two accounts linked; lists who waits
     without one. Behind a no the link is called off."""
     now, (first, _, rest) = services.clock.now(), words.partition(" ")
@@ -111,7 +157,7 @@ async def let_in(services: Services, words: str, *, as_owner: bool = False) -> A
     link = None if as_owner else await services.links.decide(words if is_yes else rest, now, is_yes=is_yes)
     if link is not None:
         return await _decided(services, link)
-    pairing = await services.people.approve(words, now, as_owner)
+    pairing = await services.people.approve(words, now, as_owner, by)
     if pairing is None:
         raise Refused(texts.WRONG_CODE)
     services.on_change()

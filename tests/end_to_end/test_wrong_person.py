@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 from core.dates.schedule import Schedule
+from core.errors import Refused
 from core.store.jobs import Job
 from core.store.notes import Operation, PendingNote
 from core.store.removal import NOT_SERVED
@@ -29,7 +30,7 @@ from gateway.owner_notices import OwnerNotices
 from tests.fixtures.command_line import good
 from tests.fixtures.exports import telegram_account, telegram_chat, telegram_message, write
 from tests.fixtures.gateway_harness import KeptReply, notices, open_gateway
-from tests.fixtures.populated_home import HOMES, MEMBER, MISSING, Place, PopulatedHome, direct, room
+from tests.fixtures.populated_home import HOMES, LINKED, MEMBER, MISSING, Place, PopulatedHome, direct, room
 from tests.fixtures.scripted_model import calls, says
 from tests.fixtures.visible_rows import SURFACES, Step, VisibleRows
 
@@ -38,6 +39,7 @@ OWNER = {"ostrich", "bison"}
 PERSON = {"marmot", "lemur"}
 SAID_IN_ROOMS = {"raccoon", "heron", "gecko"}
 NOBODY: set[str] = set()
+OWNERS = Account(platform="telegram", user_id="42")
 OTHERS = 3
 """So many others are asked for by name, one a row in turn: each costs as much as all else."""
 
@@ -53,9 +55,19 @@ class _Column:
     is_heard: bool = True
 
 
-def _deaf(place: Place) -> _Column:
+def _deaf(place: Place, after: Callable[[PopulatedHome], Awaitable[None]] | None = None) -> _Column:
     """Nothing that is said there by this sender is answered."""
-    return _Column(place, NOBODY, NOBODY, is_heard=False)
+    return _Column(place, NOBODY, NOBODY, after, is_heard=False)
+
+
+def _removed(*accounts: Account, is_blocked: bool = False) -> Callable[[PopulatedHome], Awaitable[None]]:
+    """These are not served any more."""
+
+    async def remove(made: PopulatedHome) -> None:
+        services = made.harness.services
+        await services.removals.remove(accounts, services.clock.now(), is_blocked=is_blocked)
+
+    return remove
 
 
 async def _unlinked(made: PopulatedHome) -> None:
@@ -113,6 +125,13 @@ COLUMNS: Mapping[str, _Column] = {
     "Telegram itself, group": _deaf(room("777000", "telegram:-100", is_nobody=True)),
     "bot with the number of the owner, group": _deaf(room("owner", "telegram:-100", is_nobody=True)),
     "webhook, channel": _deaf(room("990", "discord:900", is_nobody=True)),
+    "member, removed": _Column(direct("member"), NOBODY, NOBODY, _removed(MEMBER, LINKED)),
+    "member, removed, group": _deaf(room("member", "telegram:-100"), _removed(MEMBER, LINKED)),
+    "member, blocked": _deaf(direct("member"), _removed(MEMBER, LINKED, is_blocked=True)),
+    "linked, of who was removed": _Column(direct("linked"), NOBODY, NOBODY, _removed(MEMBER)),
+    "linked, revoked, channel": _deaf(room("linked", "discord:900"), _removed(LINKED)),
+    "owner, revoked": _Column(direct("owner"), NOBODY, NOBODY, _removed(OWNERS)),
+    "owner, revoked, own room": _deaf(room("owner", "telegram:-200"), _removed(OWNERS)),
 }
 """Who asks where, and what he may meet there."""
 
@@ -234,6 +253,56 @@ def _masked(text: str, step: Step, made: PopulatedHome, animal: str) -> str:
         if f"{{{name}}}" in str(step):
             text = re.sub(rf"(?<![a-z0-9]){re.escape(value.casefold())}(?!\w)|(?<=\b[fc]){value}\b", "#", text)
     return text
+
+
+JOBS: Mapping[str, tuple[tuple[Account, ...], bool, set[str]]] = {
+    "nobody was removed": ((), True, NOBODY),
+    "the member": ((MEMBER,), True, {"marmot", "raccoon", "lemur"}),
+    "the linked account": ((LINKED,), True, {"lemur", "heron", "gecko"}),
+    "an account of the owner": ((OWNERS,), True, {"ostrich", "tapir", "bison"}),
+    "no room is listed any more": ((), False, {"puma"}),
+    "the member, and no room is listed": ((MEMBER,), False, {"marmot", "raccoon", "lemur", "puma", "heron", "gecko"}),
+}
+"""Who was removed, whether the rooms are still listed, and whose jobs do not come any more."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", JOBS)
+async def test_what_was_planned_comes_as_long_as_who_planned_it_is_served_there(
+    home: Path, zoo: tuple[Path, dict[str, dict[str, str]]], name: str
+) -> None:
+    template, named = zoo
+    removed, is_listed, paused = JOBS[name]
+    async with PopulatedHome.open(home, named, template) as made:
+        services, router = made.harness.services, made.harness.router
+        if removed:
+            await services.removals.remove(removed, services.clock.now())
+        if not is_listed:
+            router._access._rooms = frozenset()
+        refused = set()
+        for animal in HOMES:
+            job = await services.jobs.get(int(named[animal]["job"]))
+            assert job is not None
+            try:
+                await router.view(job)
+            except Refused:
+                refused.add(animal)
+    assert refused == paused
+
+
+@pytest.mark.slow
+async def test_who_was_heard_in_a_listed_room_is_a_stranger_elsewhere(
+    home: Path, zoo: tuple[Path, dict[str, dict[str, str]]]
+) -> None:
+    template, named = zoo
+    async with PopulatedHome.open(home, named, template) as made:
+        in_room = room("stranger", "telegram:-100")
+        assert (await made.hear("hello", in_room, says("Hi."))).text == "Hi."
+        assert "I do not know you" in (await made.hear("hello", direct("stranger"), says("Hi."))).text
+        assert (await made.hear("hello", room("stranger", "telegram:-200"), says("Hi."))).answer is None
+        assert "works in a direct chat" in (await made.hear("/link", in_room)).text
+        made.harness.router._access._rooms = frozenset()
+        assert (await made.hear("hello", in_room, says("Hi."))).answer is None
 
 
 async def test_every_command_and_every_tool_stands_in_the_table(home: Path) -> None:

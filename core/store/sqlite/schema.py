@@ -144,13 +144,6 @@ UPDATE raw_updates SET failed_at = CAST(strftime('%s', 'now') AS REAL), error = 
 WHERE failed_at IS NULL;
 """
 """An update is confirmed once it is in the inbox; what was confirmed before and not handled is listed as set aside."""
-_REMOVALS = """
-ALTER TABLE accounts ADD COLUMN admitted_by TEXT;
-ALTER TABLE accounts ADD COLUMN removed_at REAL;
-ALTER TABLE accounts ADD COLUMN is_blocked INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE jobs ADD COLUMN pause_reason TEXT;
-"""
-"""Who is not served any more, and why a job does not run."""
 _WHO_ASKED = """  -- in rooms it was not noted before
 ALTER TABLE calls ADD COLUMN account TEXT;
 ALTER TABLE calls ADD COLUMN turns INTEGER NOT NULL DEFAULT 0;
@@ -174,7 +167,10 @@ MIGRATIONS: tuple[str, ...] = (
     "ALTER TABLE calls DROP COLUMN imprint;",
     _ONE_INDEX,
     _NO_RAW_UPDATES,
-    _REMOVALS,
+    # Who is not served any more, and why a job does not run.
+    "ALTER TABLE accounts ADD COLUMN admitted_by TEXT;\nALTER TABLE accounts ADD COLUMN removed_at REAL;\n"
+    "ALTER TABLE accounts ADD COLUMN is_blocked INTEGER NOT NULL DEFAULT 0;\n"
+    "ALTER TABLE jobs ADD COLUMN pause_reason TEXT;\n",
     # What waits for an answer until somebody is let in.
     "ALTER TABLE pairings ADD COLUMN inbound TEXT;",
     # Of a room that was the owner's own: what was said there before stays the owner's.
