@@ -7,10 +7,11 @@ from config.masking import masked
 
 class MnemeError(Exception):
     """The root: catch this to catch all of ours and nothing else. Secrets in what a vendor said are masked here, before
-    anybody shows, stores or logs it."""
+    anybody shows, stores or logs it. `logged`: without what a service said, who may repeat what people say."""
 
     def __init__(self, message: str = "") -> None:
         super().__init__(masked(message))
+        self.logged = str(self)
 
 
 class ConfigError(MnemeError):
@@ -53,18 +54,20 @@ class ToolError(MnemeError):
 
 class DeliveryError(MnemeError):
     """A platform did not take a message. Permanent: chat gone, bot blocked, token expired. Missing: the message to edit
-    is gone, so it is posted anew. Uncertain: the connection broke, so it may have arrived."""
+    is gone, so it is posted anew. Uncertain: the connection broke, so it may have arrived. `words`: of a service."""
 
     def __init__(
         self,
         message: str,
         *,
+        words: str = "",
         is_permanent: bool = False,
         retry_after_s: float | None = None,
         is_missing: bool = False,
         is_uncertain: bool = False,
     ) -> None:
-        super().__init__(message)
+        super().__init__(f"{message}: {words}" if words else message)
+        self.logged = masked(message)
         self.is_uncertain = is_uncertain
         self.is_permanent = is_permanent
         self.retry_after_s = retry_after_s

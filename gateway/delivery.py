@@ -139,7 +139,7 @@ class Delivery:
         is_memory = outbox_item.kind == "memory"
         tries = TRIES_OF_MEMORY if is_memory else TRIES
         if is_permanent or is_once or outbox_item.attempts + 1 >= tries:
-            self._log.warning("undeliverable", key=outbox_item.key, error=str(error))
+            self._log.warning("undeliverable", key=outbox_item.key, error=error.logged)
             if is_memory and self.on_memory_given_up is not None:
                 await self._write(partial(self.on_memory_given_up, outbox_item.key))
             self._has_unseen = True
@@ -148,7 +148,7 @@ class Delivery:
         asked_s = error.retry_after_s if isinstance(error, DeliveryError) else None
         wait = timedelta(seconds=max(asked_s or 0.0, 2.0**outbox_item.attempts))
         next_at = self._clock.now() + min(wait, _LONGEST_WAIT)
-        self._log.info("not delivered yet", key=outbox_item.key, error=str(error), next_at=next_at.isoformat())
+        self._log.info("not delivered yet", key=outbox_item.key, error=error.logged, next_at=next_at.isoformat())
         await self._write(partial(self.outbox.fail, outbox_item.key, str(error), next_at))
         self.wake()
 

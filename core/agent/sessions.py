@@ -236,7 +236,7 @@ class SessionTracker:
         try:
             completion = await ask(self._helper, name, "title", _INSTRUCTION, (exchange,), max_tokens=64, payer=payer)
         except ModelError as error:
-            self._log.info("no better title", error=str(error))
+            self._log.info("no better title", error=error.logged)
             return
         now = await self._conversations.find(session.id, frozenset((session.scope,)))
         title = shortened(completion.text.strip().strip('"“”'), TITLE_CHARS)

@@ -170,7 +170,7 @@ class FactReader:
                 try:
                     found = await self.candidates(rows)
                 except ModelError as error:
-                    self._log.info("no facts were read", why=str(error))
+                    self._log.info("no facts were read", why=error.logged)
                     return False
                 rows = await self._store.keep(rows, await self._certain(session, found, epoch))
         return True

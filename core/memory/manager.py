@@ -209,7 +209,7 @@ class MemoryManager:
         try:
             await one.call(DELIVERY_S, task.hook, *arguments)
         except (Refused, ToolError) as error:
-            raise DeliveryError(f"{one.name} refused: {error}", is_permanent=True) from error
+            raise DeliveryError(f"{one.name} refused", words=str(error), is_permanent=True) from error
 
     async def given_up(self, key: str) -> None:
         """A task is not tried again; the owner is told where that was to erase something."""
@@ -253,7 +253,7 @@ class MemoryManager:
         return task
 
     def _opened(self, name: str, reason: str) -> None:
-        log.error("a memory is out of order", provider=name, reason=reason)
+        log.error("a memory is out of order", provider=name)
         self._spawn(self._notify("down", name, reason))
 
     async def _notify(self, kind: MemoryNotice, name: str, reason: str = "") -> None:
@@ -359,13 +359,13 @@ class GuardedProvider:
         try:
             return await self.call(limit_s, hook, *arguments)
         except MnemeError as error:
-            log.warning("a memory failed and was skipped", provider=self.name, hook=hook, error=str(error))
+            log.warning("a memory failed and was skipped", provider=self.name, hook=hook, error=error.logged)
 
     async def call(self, limit_s: float, hook: str, *arguments: object) -> Any:
         """Raises Refused, ToolError and StoreError as they are, DeliveryError for everything else, at once while the
         breaker rests."""
         if hook not in ("tools", "shutdown") and (rest_s := self.breaker.rest_s):
-            raise DeliveryError(f"{self.name} is out of order: {self.breaker.reason}", retry_after_s=rest_s)
+            raise DeliveryError(f"{self.name} is out of order", words=self.breaker.reason, retry_after_s=rest_s)
         try:
             async with asyncio.timeout(limit_s) as limit:
                 if hook != "tools":
@@ -382,7 +382,7 @@ class GuardedProvider:
             said = f"{type(error).__name__} {on_one_line(masked(str(error)))[:REASON_CHARS]}".strip()
             reason = f"no answer within {limit_s:g} s" if limit.expired() else said
             self.breaker.fail(reason)
-            raise DeliveryError(f"{self.name} failed: {reason}") from error
+            raise DeliveryError(f"{self.name} failed", words=reason) from error
         self.breaker.succeed()
         return answer
 

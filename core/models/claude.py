@@ -368,6 +368,8 @@ class ModelFailure(ModelError):
             is_retryable=texts.get("is_retryable", True) if is_retryable is None else is_retryable,
             status=status,
         )
+        if "words" in details:
+            self.logged = str(self).replace(str(details["words"]), "…")
 
 
 def _judged(status: int, words: str, model: str, code: str) -> tuple[str, int]:

@@ -93,8 +93,8 @@ class FallbackModel:
         self._first = first
         self._second = second
         self._clock = clock
-        self._failed: dict[str, str] = {}
-        """By turn since the last answer of `first`, what was wrong."""
+        self._failed: dict[str, tuple[str, str]] = {}
+        """By turn since the last answer of `first`, what was wrong, for that turn and for others."""
         self._rests_until = clock.now()
         self._is_tried = False
         self._log = structlog.get_logger("model")
@@ -105,7 +105,8 @@ class FallbackModel:
         is_open = len(self._failed) >= FAILED_TURNS
         is_resting = is_open and (self._is_tried or self._clock.now() < self._rests_until)
         if is_resting or request.turn in self._failed:
-            sentence = self._failed.get(request.turn) or list(self._failed.values())[-1]
+            own = self._failed.get(request.turn)
+            sentence = own[0] if own else list(self._failed.values())[-1][1]
         else:
             self._is_tried = is_open
             try:
@@ -113,11 +114,12 @@ class FallbackModel:
             except ModelError as error:
                 if error.status == TOO_LONG:
                     raise
-                self._log.warning("the model is out of reach", error=str(error))
+                self._log.warning("the model is out of reach", error=error.logged)
                 sentence = str(error)
                 if error.is_retryable or error.status in REFUSED:
                     self._rests_until = self._clock.now() + REST
-                    self._failed = dict([*self._failed.items(), (request.turn, sentence)][-FAILED_TURNS:])
+                    said = sentence, error.logged
+                    self._failed = dict([*self._failed.items(), (request.turn, said)][-FAILED_TURNS:])
             else:
                 self._failed.clear()
                 return completion

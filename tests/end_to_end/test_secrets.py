@@ -52,10 +52,13 @@ class Leaky(MemoryProvider):
         pass
 
     async def prefetch(self, text, context):
-        raise RuntimeError(f"{self.key} {LEAK}")
+        try:
+            raise ValueError(self.key)
+        except ValueError as error:
+            raise RuntimeError(f"{text} {self.key} {LEAK}") from error
 
     async def sync_turn(self, session, messages, key):
-        raise RuntimeError(f"{self.key} {LEAK}")
+        raise RuntimeError(f"{messages[0].text} {self.key} {LEAK}")
 '''
 MARK = "zanzibarine"
 """A word that people say and the log must not have."""
@@ -68,7 +71,8 @@ async def test_no_secret_and_no_word_of_a_person_gets_out(home: Path) -> None:
     options = 'log_level = "debug"\n[memory.providers.leaky]\nkey = "LEAKY_KEY"\n'
 
     def brain(body: Mapping[str, Any]) -> ModelReply | str:
-        return ModelReply.fail(400, f"{KEY} {LEAK}") if "break" in str(body["messages"][-1]) else "It is kept."
+        said = str(body["messages"][-1])
+        return ModelReply.fail(400, f"{KEY} {LEAK} {MARK}") if "break" in said else "It is kept."
 
     async with LiveSystem.open(home, MessagesApi(brain, key=KEY), options) as live:
         await live.start(LEAKY_KEY=PLAIN)

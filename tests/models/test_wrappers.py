@@ -66,6 +66,18 @@ async def test_after_failures_of_two_turns_one_call_at_a_time_tries_whether_it_i
         assert (await talk.say("7")).text == "And here."
 
 
+async def test_what_a_server_repeats_of_a_message_is_shown_to_nobody_else() -> None:
+    async with calling([ModelReply.fail(418, "no: The ferry leaves at nine", x_should_retry="true")] * 10) as (
+        _,
+        caller,
+    ):
+        talk = Conversation(caller)
+        for turn in ("1", "2"):
+            assert "ferry leaves" in (await talk.say(turn)).text.partition("\n")[0]
+        shown = (await talk.say("3")).text
+        assert shown.startswith("_The model's server refused the request (418): …._")
+
+
 async def test_what_concerns_one_request_does_not_count() -> None:
     async with calling([*[ModelReply.fail(400, "bad")] * 3, "Here."]) as (_, caller):
         talk = Conversation(caller)
