@@ -96,6 +96,8 @@ class Access:
         pairing = await self.directory.ask(inbound.account, inbound.sender.name, self._clock.now(), inbound)
         if pairing is not None:
             # Not with the code, which the stranger has to pass on.
-            asks = texts.ASKS_TO_BE_LET_IN.format(person=texts.person(pairing.name, pairing.account))
+            asks = texts.ASKS_TO_BE_LET_IN.format(
+                person=texts.person(pairing.name, pairing.account), key=pairing.account.key
+            )
             await self._owner_notices.tell(f"pairing:{pairing.account.key}:{pairing.expires_at.isoformat()}", asks)
         return pairing

@@ -106,9 +106,10 @@ async def test_whoever_is_removed_loses_links_jobs_and_buttons_and_may_ask_again
 
 async def test_whoever_is_blocked_hears_nothing_until_that_is_lifted(home: Path) -> None:
     async with open_gateway(home, ScriptedModel()) as harness:
+        await harness.say("hello")
         await harness.say("let me in", "666")
-        await notices(harness)
-        # Nobody was let in yet; the notice names the account.
+        [(_, notice)] = await notices(harness)
+        assert "`/people block telegram:666`" in notice.text
         assert "blocked" in await done(harness, "block telegram:666")
         for line in ("let me in", "/link ABCDEFGH", "/start"):
             assert (await harness.say(line, "666")).answer is None
