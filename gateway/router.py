@@ -200,8 +200,7 @@ class Router:
         return await self._epoch_guard.view(job.scope)
 
     async def _drop_unserved(self, events: Sequence[PendingEvent]) -> None:
-        """Closes the entries of those whose sender is not served any more; what runs for them is begun anew with what
-        is left, and nothing where that is nothing."""
+        """Gives up what is under way for those who are not served any more; what is left of it is begun anew."""
         gone = [one for one in events if not one.is_dropped and (await self._access.judge(one.inbound))[0] in UNSERVED]
         waiting = [event for event in gone if not event.is_taken and not event.is_beside]
         for event in gone:

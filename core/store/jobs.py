@@ -131,8 +131,7 @@ class Jobs:
         return list(map(_job, await self._database.fetch_all(ACTIVE)))
 
     async def change(self, job_id: int, **changes: datetime | str | None) -> None:
-        """Sets `next_at`, `paused_at`, `pause_reason` or `ended_at`. A job that has ended stays so; its row is
-        history."""
+        """Sets moments, or `pause_reason`. A job that has ended stays so; its row is history."""
         changed = ", ".join(f"{name} = :{name}" for name in changes)
         statement = f"UPDATE jobs SET {changed} WHERE id = :id AND ended_at IS NULL"
         await self._database.execute(statement, {"id": job_id, **changes})

@@ -110,8 +110,7 @@ def _approve(
 
 
 def _people(words: Words = None) -> None:
-    """Who is served, since when and by whose word; remove (may ask again), block (never) or revoke (that account alone,
-    also of yours): "remove telegram:42"."""
+    """Who is served; "remove telegram:42" (may ask again), "block" (never), "revoke" (one account, also yours)."""
     from gateway.commands.accounts import AccountCommands
 
     shell.chat(AccountCommands, "people", words, None)
