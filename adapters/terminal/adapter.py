@@ -30,7 +30,7 @@ ADDRESS = Address(platform="terminal", chat_id="local")
 HISTORY = "terminal_history"
 FILES = "files"
 AGAIN_S = 1.0
-CHUNK_BYTES = 65536
+CHUNK_BYTES, TEXT_CHARS = 65536, 1_000_000
 # A path like /etc/hosts is no command.
 _COMMAND = re.compile(r"/(\w[\w-]{0,63})(?:\s+|$)")
 _LEAVING = frozenset({"quit", "exit"})
@@ -106,6 +106,7 @@ class Terminal:
         """Nothing is connected."""
 
     def _inbound(self, text: str) -> Inbound:
+        text = text if len(text) <= TEXT_CHARS else f"{text[:TEXT_CHARS]} […]"
         match = _COMMAND.match(text)
         return Inbound(
             kind="message",

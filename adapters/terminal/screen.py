@@ -161,6 +161,7 @@ class _LiveReply:
         await self._screen.show(answer)
 
     async def abandon(self) -> None:
+        self._text = ""  # what it shows last is drawn here, and a long text would take long
         self._screen.end(self)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:

@@ -199,7 +199,7 @@ class FactReader:
         """What messages state. Raises ModelError where the model cannot be asked now."""
         said = [row for row in messages if typed(row)]
         if self._model is None:
-            return self._by_rules(said)
+            return await asyncio.to_thread(self._by_rules, said) if said else []
         said = [row for row in said if len(set(terms_of(own_words(row.text)))) > 1]
         if not said:
             return []

@@ -44,10 +44,8 @@ _URL = re.compile(
 )
 _URL_TRAIL = ".,;:!?*~"
 _WIDEST_COLUMN = 40
-_LOOP_CHARS = 1000
-"""Rendered and cut in some milliseconds, whatever stands there."""
-_GRAPHEME_CHARS = 64
-"""Behind a cut, so many are looked at."""
+_LOOP_CHARS = 1000  # rendered and cut in some milliseconds, whatever stands there
+_GRAPHEME_CHARS = 64  # so many are looked at behind a cut
 _ESCAPED = re.compile(r"[\\`*_\[\]<>~|&#]")
 _INDENT = re.compile(r"\n[^\S\n]+")
 _LINE_MARK = re.compile(r"(?<=\n)(?:([0-9]+)(?=[.)])|(?=[+\-=:]))")

@@ -361,7 +361,8 @@ class Conversations:
                 fill_outbox_item(connection, outbox_item, now, spoken[-1] if spoken else None)
             return stored
 
-        return await write_text(self._database, work, epoch, is_short=True)
+        is_short = sum(len(message.text) for message in messages) < 10_000  # else its index takes a while
+        return await write_text(self._database, work, epoch, is_short=is_short)
 
     async def history(self, session: Session, scopes: frozenset[Scope]) -> list[Message]:
         """What the model may see (kinds chat and quote), oldest first, of the session and its parents from `opens_at`

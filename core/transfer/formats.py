@@ -29,8 +29,7 @@ HIDDEN = "messages and parts that are not shown there (thoughts, tools, the syst
 
 VALUE_BYTES = 10_000_000
 """The longest line, or value of a JSON document."""
-DEEPEST = 100
-SILENT_S = 300.0
+DEEPEST, SILENT_S = 100, 300.0
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _READ_BYTES = 1 << 16
 _ESCAPE = re.compile(rb"\\(?:x([01][0-9A-Fa-f])|.)", re.DOTALL)

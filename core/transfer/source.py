@@ -56,9 +56,8 @@ _SHAPES = {
 _SQLITE = b"SQLite format 3\0"
 _ZIPS = (b"PK\x03\x04", b"PK\x05\x06")
 """How a zip archive begins, and an empty one."""
-UNPACKED_BYTES, FREE_BYTES, RATIO = 4_000_000_000, 100_000_000, 100
-"""What an archive may unpack to: so much, and beyond the second only so many times its own size."""
-ENTRIES = 100_000
+UNPACKED_BYTES, FREE_BYTES, RATIO, ENTRIES = 4_000_000_000, 100_000_000, 100, 100_000
+"""What an archive may unpack to: so much, and beyond the second only so many times its own size; its entries."""
 _DAMAGED = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, ValueError)
 _BY_HAND = "Unpack it yourself and import the folder."
 _HEAD_BYTES = 4096

@@ -9,8 +9,11 @@ from typing import Any
 
 import pytest
 
-from tests.fixtures.hostile import ANSWERS, TEXTS
+from adapters.terminal.adapter import TEXT_CHARS
+from tests.fixtures.gateway_harness import open_gateway
+from tests.fixtures.hostile import ANSWERS, MESSAGE_CHARS, TEXTS
 from tests.fixtures.live_system import KEY, PERSON, LiveSystem
+from tests.fixtures.loop_watch import watched
 from tests.fixtures.messages_api import MessagesApi
 from tests.fixtures.model_reply import ModelReply
 
@@ -32,6 +35,18 @@ async def test_no_text_of_a_person_holds_the_loop(home: Path) -> None:
         await live.until(lambda: any("the last" in text for text in live.discord.said(live.channel)), 60)
         await live.until(lambda: any("telegram:" in text for text in live.telegram.texts(PERSON)), 60)
         assert await live.stop() == 0
+
+
+@pytest.mark.parametrize("name", ["Chinese", "families", "what grows when it is folded", "escapes"])
+async def test_the_longest_line_of_a_terminal_does_not_hold_the_loop(
+    home: Path, name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    text = TEXTS[name] * (TEXT_CHARS // MESSAGE_CHARS)
+    async with open_gateway(home) as harness:
+        await harness.say("When does the ferry leave?")
+        with watched(monkeypatch, tmp_path / "loop"):
+            assert (await harness.say(text)).text
+            assert (await harness.say(f"/recall {text}")).text
 
 
 @pytest.mark.parametrize("name", ["items", "one paragraph"])

@@ -85,6 +85,17 @@ async def test_a_pipe_gets_one_answer_a_line_and_nothing_else(home: Path) -> Non
     assert len({inbound.message_id for inbound in sink.heard}) == 3
 
 
+async def test_a_line_without_measure_is_cut_before_anything_reads_it(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("adapters.terminal.adapter.TEXT_CHARS", 100)
+    sink = Parrot()
+    await through_pipe(home, b"/recall " + b"a" * 3_000 + b"\nhello\n", sink)
+    first, second = sink.heard
+    assert (first.text, second.text) == (f"/recall {'a' * 92} […]", "hello")
+    assert first.command == Command(name="recall", arguments=f"{'a' * 92} […]")
+
+
 async def test_a_pipe_gets_lines_to_type_for_buttons(home: Path) -> None:
     buttons = (
         Button(label="More", command=Command(name="recall", arguments="page:2 ferry\x1b[2J")),
