@@ -63,9 +63,7 @@ async def test_who_is_served_since_when_and_by_whose_word(home: Path) -> None:
         harness.router._access._people = frozenset({"telegram:7"})
         lines = (await harness.say("/people")).text.splitlines()
     owner, member, other, rooms = lines
-    assert owner.startswith(
-        "- **Person 42** (Telegram, id `42`) and **local** (Terminal, id `local`): yours by `[owner]`"
-    )
+    assert owner.startswith("- **Person 42** (Telegram, id `42`) and **local** (Terminal, id `local`): yours, as are")
     assert "**Person 7** (Telegram, id `7`)" in member
     assert "**Seven** (Discord, id `77`)" in member
     assert "named by `[access]` in mneme.toml" in member
@@ -243,6 +241,19 @@ async def test_a_removal_in_a_shell_counts_at_the_next_event(home: Path) -> None
         assert (await turn).answer is None
         assert is_stranger(await harness.say("hello", "7"))
         assert mneme(home, "people", "remove", "Ana").returncode == 1
+
+
+async def test_who_was_let_in_at_the_command_line_is_listed_and_removed_there(home: Path) -> None:
+    async with open_gateway(home, ScriptedModel()) as harness:
+        for who, more in (("8", ()), ("9", ("--owner",))):
+            code = (await harness.say("let me in", who)).text.split("`")[1]
+            good(home, "approve", code, *more)
+        assert good(home, "people").count("let in at the command line on") == 2
+        assert "Only my owner" in (await harness.say("/people remove telegram:9", "8")).text
+        for who in ("8", "9"):
+            assert "not served any more" in good(home, "people", "revoke", f"telegram:{who}")
+            assert is_stranger(await harness.say("/people", who))
+        assert "at the command line" not in good(home, "people")
 
 
 async def test_an_event_that_comes_in_while_somebody_is_removed_is_judged_again(home: Path) -> None:
