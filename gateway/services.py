@@ -118,11 +118,9 @@ class Services:
     async def private_place(self, scope: Scope, not_on: str = "") -> tuple[Address, Scope] | None:
         """Where the person of `scope`, of a room the owner, last talked to me in private: on a platform that is
         connected, other than `not_on`, else at the terminal."""
-        found = await self.conversations.private(await self.people.scopes(LOCAL if scope.is_room else scope))
-        platforms = self.settings.platforms.keys() - {not_on}
-        places = [place for place in found if place[0].platform in platforms]
-        places += [place for place in found if place[0].platform == TERMINAL.platform]
-        return places[0] if places else None
+        platforms = {*self.settings.platforms, TERMINAL.platform} - {not_on}
+        found = await self.people.private(LOCAL if scope.is_room else scope)
+        return next((place for place in found if place[0].platform in platforms), None)
 
     async def note_platforms(self, states: Mapping[str, str]) -> None:
         """Keeps what /status says of the platforms, and so do the commands of a shell."""

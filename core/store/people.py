@@ -62,13 +62,15 @@ MOVE_ROOM = (
     "UPDATE own_rooms SET is_past = 1 WHERE scope_key = :left",
 )
 """Every id of a room leads to its scope at once; what the owner has said under the new id before stays the owner's."""
-PRIVATE_PLACE = """
-SELECT sessions.scope_id, sessions.address_id FROM accounts
-JOIN scopes ON scopes.key = 'account:' || accounts.platform || ':' || accounts.user_id
-JOIN sessions ON sessions.scope_id = scopes.id AND sessions.external_id IS NULL
-JOIN addresses ON addresses.id = sessions.address_id AND addresses.platform = accounts.platform
-WHERE accounts.person_id = :owner ORDER BY addresses.platform = 'terminal', sessions.last_at DESC LIMIT 1
+PRIVATE = f"""
+SELECT addresses.platform, addresses.chat_id, addresses.thread_id, scopes.key, sessions.scope_id, sessions.address_id
+FROM sessions JOIN addresses ON addresses.id = sessions.address_id JOIN scopes ON scopes.id = sessions.scope_id
+WHERE {rows.visible()} AND sessions.external_id IS NULL AND scopes.key LIKE 'account:' || addresses.platform || ':%'
+    AND scopes.key NOT IN (SELECT 'account:' || platform || ':' || user_id FROM accounts WHERE removed_at NOT NULL)
+GROUP BY addresses.id, scopes.id
+ORDER BY addresses.platform = 'terminal', MAX(sessions.last_at) DESC, MAX(sessions.id) DESC
 """
+"""What was imported may have been said to somebody else; the rest is rooms, what was planned, and who was removed."""
 PART_ROOM = (
     "UPDATE rooms SET scope_key = :next WHERE scope_key = :scope",
     "INSERT INTO rooms (key, scope_key) VALUES (:scope, :next)",
@@ -243,7 +245,7 @@ class People:
             listed_before = connection.execute("SELECT scope_key AS key FROM own_rooms WHERE NOT is_past").fetchall()
             before = {Scope(key=row["key"]) for row in listed_before}
             for room in before - own:
-                _part_room(connection, room, owner)
+                _part_room(connection, room)
             new = [{"scope_key": room} for room in own - before]
             connection.executemany(rows.insertion("own_rooms", "scope_key"), new)
 
@@ -252,6 +254,12 @@ class People:
     async def scopes(self, scope: Scope) -> frozenset[Scope]:
         """See `scopes_in`."""
         return await self._database.read(lambda connection: scopes_in(connection, scope))
+
+    async def private(self, scope: Scope) -> list[tuple[Address, Scope]]:
+        """Where the person of an account has talked to me in private, latest first and the terminal last: on a platform
+        itself, and each with the scope, which is the account there."""
+        found = await self._database.read(lambda one: one.execute(PRIVATE, _private(one, scope)).fetchall())
+        return [(rows.address_of(row), Scope(key=row["key"])) for row in found]
 
     async def standing(self, account: Account, scope: Scope) -> Standing:
         """What decides whether an account is served in the place of `scope`."""
@@ -366,13 +374,13 @@ def standing_in(connection: Connection, account: Account, scope: Scope) -> Stand
     )
 
 
-def _part_room(connection: Connection, scope: Scope, owner: int) -> None:
+def _part_room(connection: Connection, scope: Scope) -> None:
     """Gives a room the next generation of its scope (``room:telegram:-5#2``); the one before stays the owner's. Answers
     under way are begun anew."""
     from core.store import epoch  # which asks this module who may see what
 
     place, _, number = scope.key.partition("#")
-    private = connection.execute(PRIVATE_PLACE, {"owner": owner}).fetchone() or {
+    private = connection.execute(PRIVATE, _private(connection, LOCAL)).fetchone() or {
         "scope_id": rows.ensure_scope(connection, LOCAL),
         "address_id": rows.ensure_address(connection, Address(platform=TERMINAL.platform, chat_id=TERMINAL.user_id)),
     }
@@ -403,6 +411,10 @@ def scopes_in(connection: Connection, scope: Scope) -> frozenset[Scope]:
     if person is None:
         return frozenset((scope,))
     return frozenset(Scope(key=row["key"]) for row in connection.execute(SCOPES, {"person": person["id"]}))
+
+
+def _private(connection: Connection, scope: Scope) -> rows.Values:
+    return {"scopes": rows.scope_parameter(scopes_in(connection, scope))}
 
 
 def _pairing(row: Row) -> Pairing:

@@ -86,14 +86,6 @@ RECENT = f"""
 WHERE {visible()} AND sessions.messages > 0 AND (:needle IS NULL OR instr(bare(sessions.title), :needle))
 ORDER BY sessions.last_at DESC, sessions.id DESC LIMIT :limit
 """
-PRIVATE = f"""
-SELECT addresses.platform, addresses.chat_id, addresses.thread_id, scopes.key AS scope_key
-FROM sessions JOIN addresses ON addresses.id = sessions.address_id JOIN scopes ON scopes.id = sessions.scope_id
-WHERE {visible()} AND sessions.external_id IS NULL AND scopes.key LIKE 'account:' || addresses.platform || ':%'
-    AND scopes.key NOT IN (SELECT 'account:' || platform || ':' || user_id FROM accounts WHERE removed_at NOT NULL)
-GROUP BY addresses.id, scopes.id ORDER BY MAX(sessions.last_at) DESC, MAX(sessions.id) DESC
-"""
-"""What was imported may have been said to somebody else; the rest is rooms, what was planned, and who was removed."""
 TRANSCRIPT = f"""
 SELECT {MESSAGE_COLUMNS} FROM sessions JOIN messages ON messages.session_id = sessions.id
 WHERE sessions.id = :id AND {visible()} AND {SAID}
@@ -454,12 +446,6 @@ class Conversations:
             "limit": max(0, min(limit, LIMIT)),
         }
         return [rows.session_of(row) for row in await self._database.fetch_all(RECENT, values)]
-
-    async def private(self, scopes: frozenset[Scope]) -> list[tuple[Address, Scope]]:
-        """Where the person of these scopes has talked to me in private, latest first: on a platform itself, and each
-        with the scope, which is the account there."""
-        found = await self._database.fetch_all(PRIVATE, {"scopes": scope_parameter(scopes)})
-        return [(rows.address_of(row), Scope(key=row["scope_key"])) for row in found]
 
     async def transcript(self, session_id: int, scopes: frozenset[Scope]) -> list[Message]:
         """All that was said in a session, oldest first; empty for one of other scopes."""

@@ -11,6 +11,7 @@ import pytest
 from core.dates.schedule import Schedule
 from core.store.jobs import Job, Jobs
 from core.store.notes import Author, NoteChange, Notes, Operation, PendingNote
+from core.store.people import People
 from core.store.rows import scope_parameter, visible
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
@@ -82,7 +83,7 @@ async def kept(database: Database, clock: SteadyClock) -> _Kept:
             "history of the open session": lambda _, __, scopes: _open_history(conversations, scopes),
             "transcript": lambda session_id, _, scopes: conversations.transcript(session_id, scopes),
             "recent": lambda _, __, scopes: conversations.recent(scopes, 10),
-            "private places": lambda _, __, scopes: conversations.private(scopes),
+            "private places": lambda _, __, scopes: People(database).private(min(scopes, default=Scope(key=""))),
             "recent by text": lambda _, __, scopes: conversations.recent(scopes, 10, "secret"),
             "sums of calls": lambda session_id, _, scopes: _sums(calls, scopes, session_id),
             "months with calls": lambda _, __, scopes: calls.months(scopes),
@@ -141,7 +142,6 @@ async def test_every_reading_method_that_takes_scopes_is_in_the_matrix(kept: _Ke
         "Conversations.opened",
         "Conversations.transcript",
         "Conversations.recent",
-        "Conversations.private",
         "UsageLog.spent",
         "UsageLog.months",
         "Jobs.of",
