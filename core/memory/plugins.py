@@ -10,7 +10,6 @@ import importlib
 import re
 import sys
 from collections.abc import Mapping
-from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -85,11 +84,11 @@ class Plugins:
 def _module(name: str, path: Path) -> ModuleType:
     if path.parent == PACKAGE:
         return importlib.import_module(f"core.memory.services.{name}")
-    loader = SourceFileLoader(f"mneme_plugin_{name}", str(path))
-    module = ModuleType(loader.name)
-    module.__file__ = loader.path
+    module = ModuleType(f"mneme_plugin_{name}")
+    module.__file__ = str(path)
     # A dataclass looks up the module that it stands in.
-    sys.modules[loader.name] = module
+    sys.modules[module.__name__] = module
     sys.modules |= {old: importlib.import_module(new) for old, new in _OLD_MODULES.items()}
-    loader.exec_module(module)
+    # What is compiled anew is the file that was looked at, never one in __pycache__.
+    exec(compile(path.read_bytes(), path, "exec"), module.__dict__)
     return module

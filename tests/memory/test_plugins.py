@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
+import py_compile
+import struct
 from pathlib import Path
 
 import pytest
@@ -86,6 +89,19 @@ def test_a_plugin_behind_a_link_or_of_another_user_is_refused_as_well(home: Path
     os.chown(elsewhere, 4711, -1)
     with pytest.raises(ConfigError, match=r"elsewhere\.py can be written by others .* `chown 0 "):
         Plugins(home).made("diary", {}, {})
+
+
+def test_what_is_run_is_the_file_and_no_compiled_one_beside_it(home: Path) -> None:
+    plugged(home, "diary")
+    plugin, planted = home / "plugins" / "diary.py", home / "planted.py"
+    planted.write_text(f"1 / 0\n{GOOD}", encoding="utf-8")
+    cached = Path(importlib.util.cache_from_source(str(plugin)))
+    cached.parent.mkdir(exist_ok=True)
+    py_compile.compile(str(planted), str(cached))
+    found = plugin.stat()
+    header = [struct.pack("<I", value) for value in (0, int(found.st_mtime), found.st_size)]
+    cached.write_bytes(b"".join([cached.read_bytes()[:4], *header, cached.read_bytes()[16:]]))
+    assert Plugins(home).made("diary", {}, {}).name == "diary"
 
 
 async def test_the_house_runs_without_a_plugin_that_is_refused_and_says_so(home: Path) -> None:
