@@ -68,6 +68,7 @@ LATIN_LIKE = frozenset(
     "\u039d\u039f\u03a1\u03a4\u03a5\u03a7\u0570\u0578\u057d\u0581\u0585\u13a0\u13a1\u13a2\u13aa\u13ac\u13d2\u13da"
 )
 """Letters of Cyrillic, Greek, Armenian and Cherokee that are drawn like Latin ones."""
+_LATIN_TWINS = LATIN_LIKE - set("\u0433\u043a\u043f\u0438\u0432\u043c\u0442\u03b1\u03b9\u03ba\u03c1\u03c4\u03c7")
 _CYRILLIC_LIKE = frozenset("aceopxyikmtbhnurABCEHKMOPTXY")
 _WORD = re.compile(r"[^\W\d_]{3,100}")
 _MIXED = re.compile("[A-Za-z][\u0370-\u058f\u13a0-\u13f5]|[\u0370-\u058f\u13a0-\u13f5][A-Za-z]")
@@ -86,7 +87,8 @@ REASONS = {
 
 NAME_CHARS, MARKS_MOST = 64, 3
 """Of a name; on one letter of it: as many as Hebrew, Arabic and Burmese need."""
-_UNSEEN, _TURNS = f"{_BLANK}\u00ad\u034f\u180b\u180c\u180d\u180f\ufeff", "\u061c\u200e\u200f"
+_UNSEEN = f"[{_BLANK}\u00ad\u034f\u180b\u180c\u180d\u180f\ufeff]|(?<=[^\\W\\d])[\ufe00-\ufe0f]"
+_TURNS = "|[\u061c\u200e\u200f]"
 """What a text may have and a name does not need; the latter where nothing is read from right to left."""
 _EAST_ASIAN = {"CJK", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA", "HALFWIDTH", "HANGUL", "BOPOMOFO", "IDEOGRAPHIC"}
 _BESIDE = _EAST_ASIAN | {"MODIFIER", "FEMININE", "MASCULINE"}
@@ -170,9 +172,11 @@ def marked_name(name: str) -> tuple[str, list[str]]:
         marks = marks + 1 if unicodedata.category(sign) in ("Mn", "Me") else 0
         plain += sign * (marks <= MARKS_MOST)
     unseen = _UNSEEN if _RIGHT_TO_LEFT.search(plain) else _UNSEEN + _TURNS
-    hidden = {*_places(plain), *(place for place, sign in enumerate(plain) if sign in unseen)}
+    hidden = {*_places(plain), *(found.start() for found in re.finditer(unseen, plain))}
+    letters = {sign for sign in plain if sign.isalpha()}
     findings = {
         "letters of two alphabets": len(_alphabets(plain)) > 1,
+        "letters that look like Latin ones": bool(letters) and letters <= _LATIN_TWINS,
         "invisible characters": bool(hidden),
         "stacked signs": plain != whole,
         "cut": len(plain) > NAME_CHARS or len(name) > 4 * NAME_CHARS,
