@@ -56,11 +56,11 @@ class OwnerNotices:
         await self.tell(key, text.format(name=name, reason=reason))
 
     async def tell_of_budget(self, budget: Budget, name: Limited) -> None:
-        """Once a day for each person and each room, of a limit that is nearly reached."""
+        """Once a day for each person and each room, of each limit that is nearly reached."""
         day = self._services.clock.now().astimezone(self._services.zone).date()
         whose = f"the room `{budget.scope.key}`" if budget.scope.is_room else "you"
         text = texts.LIMIT_NEAR.format(whose=whose, used=budget.said(name))
-        await self.tell(f"limit:{budget.scope.key}:{day}", text, budget.scope)
+        await self.tell(f"limit:{budget.scope.key}:{name}:{day}", text, budget.scope)
 
     async def tell_of_outage(self, platform: str, state: str) -> None:
         """Of a platform that is dead, elsewhere, and that it is back."""

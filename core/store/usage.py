@@ -204,10 +204,9 @@ class Budget:
     def limited(self) -> list[Limited]:
         return [name for name, most in self.limits.items() if most]
 
-    def first(self, names: Sequence[str], share: float) -> Limited | None:
-        """The first of these limits of which so much is used."""
-        limited = (name for name in self.limited if name in names)
-        return next((name for name in limited if self.used[name] >= share * self.limits[name]), None)
+    def reached(self, names: Sequence[str], share: float = 1.0) -> list[Limited]:
+        """Those of these limits of which so much is used."""
+        return [name for name in self.limited if name in names and self.used[name] >= share * self.limits[name]]
 
     def said(self, name: Limited) -> str:
         """``299 of 300 answers``, ``$9.12 of $10.00``."""
@@ -218,14 +217,14 @@ class Budget:
 
 class UsageLog:
     """`prices` are those of today; months and days are those of `zone` (an IANA name). `on_near` is told, once a day of
-    a person or room, of a limit of which 80 % are used."""
+    a person or room, of each limit of which 80 % are used."""
 
     def __init__(
         self, database: Database, prices: UsageOptions | None = None, zone: str = "UTC", limits: Limits | None = None
     ) -> None:
         self.on_near: Callable[[Budget, Limited], Awaitable[None]] | None = None
         self._limits = limits
-        self._near: set[tuple[Scope, date]] = set()
+        self._near: set[tuple[Scope, Limited, date]] = set()
         self._database = database
         self._prices = prices or UsageOptions(prices={}, currency="$")
         self._zone = ZoneInfo(zone)
@@ -294,13 +293,14 @@ class UsageLog:
     async def check(self, payer: Payer, now: datetime, *names: Limited) -> None:
         """Raises LimitReached where one of these limits is reached for `payer` today; of none, those of models."""
         for one in await self.budgets(payer, now):
-            if name := one.first(names or ASKED, 1.0):
+            for name in one.reached(names or ASKED):
                 whose, zone = "this room" if one.scope.is_room else "you", self._zone.key
                 raise LimitReached(_REACHED.format(whose=whose, used=one.said(name), zone=zone))
-            told = (one.scope, now.astimezone(self._zone).date())
-            if self.on_near is not None and told not in self._near and (name := one.first(names or ASKED, NEAR)):
-                self._near.add(told)
-                await self.on_near(one, name)
+            for name in one.reached(names or ASKED, NEAR):
+                told = (one.scope, name, now.astimezone(self._zone).date())
+                if self.on_near is not None and told not in self._near:
+                    self._near.add(told)
+                    await self.on_near(one, name)
 
 
 def _usage(row: Row) -> Usage:

@@ -141,6 +141,16 @@ async def test_at_80_percent_they_are_told_once_and_a_restart_changes_nothing(ho
     assert text.startswith("Today's limit for you is near (4 of 5 answers).")
 
 
+async def test_they_are_told_of_each_limit(home: Path, clock: SteadyClock) -> None:
+    async with gateway(home, person(answers=5, reminders=5)) as (harness, _):
+        for _ in range(5):
+            await said(harness, "/remind tomorrow at 9 call Ana")
+        for _ in range(5):
+            await said(harness, "Hello")
+        told = [text.partition("(")[2].partition(")")[0] for _, text in await notices(harness)]
+        assert told == ["4 of 5 reminders", "4 of 5 answers"]
+
+
 async def test_the_owner_is_exempt_unless_the_settings_say_otherwise(home: Path, clock: SteadyClock) -> None:
     async with gateway(home, person(answers=1)) as (harness, _):
         assert {await said(harness, "Hello", "42") for _ in range(3)} == {ANSWER}
