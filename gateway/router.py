@@ -148,7 +148,7 @@ class Router:
 
     async def _answer_stranger(self, inbound: Inbound, reply: Reply, scope: Scope) -> None:
         """In a stranger's direct chat: the answer to /link, the only command that is theirs, or at most a code."""
-        if inbound.kind not in ("message", "action"):
+        if inbound.kind not in ("message", "action") or not self._rates.command(inbound, inbound.command):
             return
         command = await self._commands.confirmed(inbound) or inbound.command
         if command is not None and command.name == "link" and command.arguments.strip():

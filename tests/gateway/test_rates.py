@@ -266,6 +266,7 @@ async def test_a_flood_of_commands_is_bounded(home: Path, moments: Moments) -> N
         moments.now_s += 12
         assert answered([await harness.say("/whoami", "7") for _ in range(3)]) == [0]
         assert len(answered([await harness.say("/whoami") for _ in range(30)])) == 30, "the owner's"
+        assert len(answered([await harness.say("/link ABCD", "666") for _ in range(30)])) == 5, "a stranger's only one"
         assert await harness.services.inbox.waiting() == []
 
 
