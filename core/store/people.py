@@ -82,7 +82,7 @@ PART_ROOM = (
         lane = (SELECT {rows.LANE} FROM addresses WHERE id = :address_id)
     WHERE done_at IS NULL AND dead_at IS NULL AND payload IS NOT NULL AND lane IN (
         SELECT {rows.LANE} FROM sessions JOIN addresses ON addresses.id = sessions.address_id
-        WHERE sessions.scope_id = :id
+        WHERE sessions.scope_id = :id AND sessions.external_id IS NULL
     )
     """,
 )
@@ -104,7 +104,7 @@ SELECT accounts.platform, user_id, name, person_id, COALESCE(removed_at, admitte
         WHEN admitted_at NOT NULL THEN COALESCE(admitted_by, 'code') ELSE '' END AS why, (
         SELECT MAX(sessions.last_at) FROM scopes JOIN sessions ON sessions.scope_id = scopes.id
         JOIN addresses ON addresses.id = sessions.address_id AND addresses.platform = accounts.platform
-        WHERE scopes.key = 'account:' || accounts.platform || ':' || accounts.user_id
+        WHERE scopes.key = 'account:' || accounts.platform || ':' || accounts.user_id AND sessions.external_id IS NULL
     ) AS seen_at
 FROM accounts JOIN people ON people.id = person_id ORDER BY is_owner DESC, person_id, accounts.platform, user_id
 """

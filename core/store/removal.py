@@ -26,7 +26,7 @@ END = (
     UPDATE outbox SET dead_at = :now, next_at = NULL, payload = NULL, error = 'not served any more'
     WHERE {OPEN} AND lane IN (
         SELECT {rows.LANE} FROM sessions JOIN addresses ON addresses.id = sessions.address_id
-        WHERE sessions.scope_id = {_SCOPE}
+        WHERE sessions.scope_id = {_SCOPE} AND sessions.external_id IS NULL
     )
     """,
 )

@@ -21,10 +21,11 @@ import pytest
 from core.dates.schedule import Schedule
 from core.errors import Refused
 from core.store.jobs import Job
+from core.store.mailbox import OutboxItem
 from core.store.notes import Operation, PendingNote
 from core.store.removal import NOT_SERVED
 from core.store.usage import Budget
-from core.types import LOCAL, Account, Address, CommandSpec, Tool
+from core.types import LOCAL, Account, Address, Answer, CommandSpec, Tool
 from gateway import texts
 from gateway.owner_notices import OwnerNotices
 from tests.fixtures.command_line import good
@@ -360,6 +361,32 @@ async def test_in_a_room_buttons_and_questions_are_those_of_who_asked(
         assert "raccoon" in (await made.hear(named["raccoon"]["button"], mine, kind="action")).text.casefold()
         # That press was something else than a yes: what waited for one waits no more.
         assert (await made.hear("yes", mine, says("Done."))).text == "Done."
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("after", [_removed(MEMBER), _room_parted])
+async def test_who_goes_takes_nothing_from_the_chats_that_were_imported_there(
+    home: Path,
+    tmp_path: Path,
+    zoo: tuple[Path, dict[str, dict[str, str]]],
+    after: Callable[[PopulatedHome], Awaitable[None]],
+) -> None:
+    template, named = zoo
+    async with PopulatedHome.open(home, named, template) as made:
+        services, now = made.harness.services, made.harness.services.clock.now()
+        file = write(
+            tmp_path / "result.json", telegram_account([telegram_chat([telegram_message(400_000, "see you")], 8)])
+        )
+        for scope in ("account:telegram:7", "room:telegram:-200"):
+            good(home, "import", str(file), "--scope", scope)
+        await notices(made.harness)
+        address, answer = direct("other")["address"], Answer(text="for the other one")
+        await services.outbox.put(OutboxItem(key="left", kind="answer", address=address, answer=answer, next_at=now))
+        await after(made)
+        assert [item.address for item in await services.outbox.due(now) if item.key == "left"] == [address]
+        last_spoke = {one.account.key: one.seen_at for one in await services.people.known(())}["telegram:7"]
+        assert last_spoke is not None
+        assert abs(now - last_spoke) < timedelta(minutes=5)
 
 
 HEARS: Mapping[str, set[str]] = {
