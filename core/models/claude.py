@@ -119,7 +119,7 @@ class Claude:
                 if not failure.is_retryable or breaks > 1 or tries >= most or is_late:
                     raise
                 shown_s = max(1, math.ceil(pause_s))
-                self._log.info("the model is asked again", why=failure.clause, pause_s=shown_s, tried=tries)
+                self._log.info("the model is asked again", why=failure.logged, pause_s=shown_s, tried=tries)
                 on_wait(f"{failure.clause}; trying again in {shown_s} s ({tries + 1} of {most}).")
             await self._sleep(pause_s)
 
@@ -153,7 +153,8 @@ class Claude:
                         on_text(text)
             return answer.completion(request.model)
         except anthropic.APIStatusError as error:
-            raise self._refused(error, request.model) from error
+            # Its body would stand in a log, and may repeat what was sent.
+            raise self._refused(error, request.model) from None
         except (anthropic.AnthropicError, httpx2.HTTPError, ValueError) as error:
             cause = error.__cause__ or error if isinstance(error, anthropic.APIConnectionError) else error
             raise ModelFailure(next((kind for kind, errors in _BROKEN if isinstance(cause, errors)), "lost")) from error
