@@ -119,15 +119,14 @@ class ConversationQueues:
         rests = []
         for held in self._held.values():
             while held:
-                first = held[0]
-                if not first.is_plain:
+                if not held[0].is_plain:
                     self._queue(held.pop(0))
-                elif rest_s := self._rest_s(first.inbound):
+                elif rest_s := self._rest_s(held[0].inbound):
                     rests.append(rest_s)
                     break
                 else:
                     plain = takewhile(lambda event: event.is_plain, held)
-                    said = [event for event in plain if self._are_together(first, event)]
+                    said = [event for event in plain if self._are_together(held[0], event)]
                     left = set(held).difference(said)
                     held[:] = [event for event in held if event in left]
                     self._lead(said)
@@ -232,7 +231,6 @@ class ConversationQueues:
         event.is_ready.set()
         for events in [events for events in self._lists() if event in events]:
             events.remove(event)
-        self._held = {group: held for group, held in self._held.items() if held}
         if event.along:
             self._lead(event.along)
 

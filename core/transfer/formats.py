@@ -29,7 +29,7 @@ HIDDEN = "messages and parts that are not shown there (thoughts, tools, the syst
 
 VALUE_BYTES = 10_000_000
 """The longest line, or value of a JSON document."""
-DEEPEST, SILENT_S = 100, 300.0
+DEEPEST, ENTRY_EVENTS, SILENT_S = 100, 5_000_000, 300.0
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _READ_BYTES = 1 << 16
 _ESCAPE = re.compile(rb"\\(?:x([01][0-9A-Fa-f])|.)", re.DOTALL)
@@ -236,7 +236,7 @@ def json_values(
 ) -> Iterator[tuple[str, Any]]:
     """The places and values of these places ("chats.list.item.name"), each built alone; (place, None) where an object
     or array begins at one of `starts`."""
-    builder, at, until_s = None, "", time.monotonic() + SILENT_S
+    builder, at, events, until_s = None, "", 0, time.monotonic() + SILENT_S
     for place, event, value in json_events(stream, title):
         if time.monotonic() > until_s:
             raise HistoryError(f"{title} was read for {SILENT_S:g} seconds, and nothing came of it.")
@@ -246,8 +246,10 @@ def json_values(
                 yield place, None
             if place not in places or is_end:
                 continue
-            builder, at = ijson.ObjectBuilder(), place
+            builder, at, events = ijson.ObjectBuilder(), place, 0
         builder.event(event, value)
+        if (events := events + 1) > ENTRY_EVENTS:
+            raise HistoryError(f"{title} has an entry of more parts than any message or conversation.")
         if place == at and event not in ("start_map", "start_array", "map_key"):
             yield at, builder.value
             builder, until_s = None, time.monotonic() + SILENT_S

@@ -70,6 +70,17 @@ async def test_what_was_fine_in_a_document_is_kept(rest: str, said: str, tmp_pat
     assert said in sentence(report.broken or "")
 
 
+async def test_an_entry_is_not_built_without_end(
+    tmp_path: Path, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(formats, "ENTRY_EVENTS", 1_000)
+    path = tmp_path / "result.json"
+    path.write_text(HEAD + ',{"id": 7, "text": [' + "1," * 1_000 + "1]}]}")
+    report = await imported(database, path)
+    assert report.taken == 3
+    assert "an entry of more parts" in sentence(report.broken or "")
+
+
 @pytest.mark.parametrize(
     ("raw", "said"),
     [
