@@ -106,21 +106,20 @@ def _problem(text: str) -> CheckResult:
 
 def _home(settings: Settings) -> list[CheckResult]:
     home = settings.home
-    complete = f"They are complete; the home is {home}."
-    results = [CheckResult(subject="settings", state="right", text=complete, advice=settings.advice)]
+    wrong: dict[str, str] = {}
     is_open = bool(home.stat().st_mode & 0o077)
     for path, mode in ((home, 0o700), (home / "mneme.toml", 0o600)):
         if is_open and path.exists() and path.stat().st_mode & 0o077:
-            text = f"{path} can be read by others on this machine."
-            results.append(CheckResult(subject="privacy", state="wrong", text=text, advice=f"chmod {mode:o} {path}"))
+            wrong[f"{path} can be read by others on this machine."] = f"chmod {mode:o} {path}"
     plugins = home / "plugins"
     for path in (home, home / STATE, plugins, *sorted(plugins.glob("*.py"))):
         if path.is_symlink():
-            text = f"{path} is a link to {path.resolve()}: who can change that decides what is used."
-            results.append(CheckResult(subject="privacy", state="wrong", text=text, advice=texts.NO_LINK))
+            wrong[f"{path} is a link to {path.resolve()}: who can change that decides what is used."] = texts.NO_LINK
         elif path.exists() and (owner := path.stat().st_uid) != (own := os.geteuid()):
-            text = f"{path} belongs to another user ({owner}), who can put something else there."
-            results.append(CheckResult(subject="privacy", state="wrong", text=text, advice=f"chown {own} {path}"))
+            wrong[f"{path} belongs to another user ({owner}), who can replace it."] = f"chown {own} {path}"
+    complete = f"They are complete; the home is {home}."
+    results = [CheckResult(subject="settings", state="right", text=complete, advice=settings.advice)]
+    results += [CheckResult(subject="privacy", state="wrong", text=text, advice=wrong[text]) for text in wrong]
     return results
 
 

@@ -11,11 +11,11 @@ import html
 import re
 import secrets
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
-from itertools import pairwise
+from itertools import pairwise, product
 from urllib.parse import unquote_plus
 from zoneinfo import ZoneInfo
 
@@ -30,7 +30,7 @@ from core.store import archive, epoch, erasure
 from core.store.erasure import ErasureItem, ErasureList, ErasureRequest, Erasures
 from core.store.notes import Operation
 from core.store.query import DEFAULT_ROLES, SearchPlan, SearchQuery
-from core.store.rows import Connection, Row, clean, load_inbound, moment
+from core.store.rows import Connection, Row, account_in, clean, load_inbound, moment
 from core.store.sqlite.database import Database
 from core.store.sqlite.indexing import compact, compact_step
 from core.store.sqlite.schema import list_value
@@ -75,20 +75,21 @@ class Forgetting:
         nothing. Raises Refused when it is unclear what is meant, or something could be overlooked."""
         found = ErasureList(request=request, text=text)
         words = await self._find(found)
-        notes = {entry async for _, _, entry in self._notes(found, words)}
+        notes = {entry for _, _, entry in await self._notes(found, words)}
         typed = await asyncio.to_thread(self.files.typed, request.scopes)
         found.shown += [ErasureItem(kind="note", text=entry, at=self.clock.now()) for entry in notes]
-        kinds = [item.kind for item in found.shown]
-        found.counts = {kind: kinds.count(kind) for kind in ("message", "fact", "note", "job") if kind in kinds}
-        found.derived = sum(map(words.has_words, typed)) + sum(len(found.ids[kind]) for kind in erasure.UNNAMED)
+        rooms = await self._in_rooms(found)
+        found.shown += [replace(item, kind="room", who="") for room in rooms for item in room.shown]
+        found.counts = dict(Counter(item.kind for item in found.shown))
+        repeating = [one.ids[kind] for one in (found, *rooms) for kind in erasure.UNNAMED]
+        found.derived = sum(map(words.has_words, typed)) + sum(map(len, repeating))
         if not (found.counts or found.derived):
             # Of the rest the question itself may have the words.
             found.left = +Counter(name=(await self._left(found))["name"])
             return found
         found.token = secrets.token_urlsafe(12)
         await self.erasures.save(found)
-        order = ("note", "fact", "job", "message")
-        found.shown = sorted(found.shown, key=lambda item: order.index(item.kind))[:SHOWN]
+        found.shown = sorted(found.shown, key=lambda item: (item.kind != "note", item.kind))[:SHOWN]
         return found
 
     async def erase(self, token: str, request: ErasureRequest) -> ErasureList:
@@ -149,15 +150,37 @@ class Forgetting:
             return
         self._working.add(found.token)
         try:
+            rooms = await self._in_rooms(found)
+            for room in rooms:
+                await self.erasures.save(room)
+                await self.erasures.begin(room.token, room.request)
             # After this, notes that were being written are in their files or never will be.
             await self.notebook.settle()
-            await self._erase_elsewhere(found)
+            for one in (found, *rooms):
+                await self._erase_elsewhere(one)
+                found.asked = tuple(sorted({*found.asked, *one.asked}))
+                found.stuck = tuple(sorted({*found.stuck, *one.stuck}))
             line = await self.database.read(partial(epoch.noted, token=found.token, now=self.clock.now()))
             found.is_noted = await asyncio.to_thread(self.files.note, line)
-            await self.erasures.finish(found)
+            for one in (*rooms, found):
+                await self.erasures.finish(one)
             _log.info("something was erased", messages=len(found.ids["messages"]), derived=found.derived)
         finally:
             self._working.discard(found.token)
+
+    async def _in_rooms(self, found: ErasureList) -> list[ErasureList]:
+        """What the asker said in rooms that are not seen from here, a list for each; where others read, none."""
+        if found.request.scope.is_room or not found.text:
+            return []
+        lists = []
+        for row in await self.database.fetch_all(erasure.ROOMS, found.values):
+            token, scope, of = f"{found.token}.{row['id']}.{row['user_id']}", Scope(key=row["scope"]), account_in(row)
+            here = replace(found.request, account=of, scope=scope, scopes=frozenset((scope,)), is_owner=False)
+            one = ErasureList(request=here, text=found.text, token=token, made_at=found.made_at, upto=found.upto)
+            await self._find(one)
+            if one.shown or any(one.ids.values()):
+                lists.append(one)
+        return lists
 
     async def _left(self, found: ErasureList) -> Counter[str]:
         if not found.phrase:
@@ -180,7 +203,7 @@ class Forgetting:
         """Finds it again and erases all of it outside of state.db."""
         words = await self._find(found) if found.text else Quoting(())
         stuck = []
-        for scope, target, entry in [note async for note in self._notes(found, words)]:
+        for scope, target, entry in await self._notes(found, words):
             found.notes.add(entry)
             removal = [Operation(action="remove", old_text=entry)]
             try:
@@ -195,19 +218,22 @@ class Forgetting:
         # Waiting for a file that nobody can write would hold up every answer here for ever.
         found.stuck = tuple(dict.fromkeys(stuck))
 
-    async def _notes(self, found: ErasureList, words: Quoting) -> AsyncIterator[tuple[Scope, str, str]]:
+    async def _notes(self, found: ErasureList, words: Quoting) -> list[tuple[Scope, str, str]]:
         """Scope, target and text of the notes that are on the list or have the words."""
-        for scope in sorted(found.request.scopes):
-            for target in FILES:
-                for entry in await self.notebook.entries(frozenset({scope}), target):
-                    if entry in found.notes or words.has_words(entry):
-                        yield scope, target, entry
+        return [
+            (scope, target, entry)
+            for scope, target in product(sorted(found.request.scopes), FILES)
+            for entry in await self.notebook.entries(frozenset({scope}), target)
+            if entry in found.notes or words.has_words(entry)
+        ]
 
 
 MESSAGES_MOST = 100_000
 TOO_COMMON = "Nearly every text has these words. Name what it is about, or put what was said in quotes."
 QUOTED_MESSAGES = 2_000
 """How many of the found messages, the newest, are looked for in copies."""
+_OWN = ("facts", "jobs", "pending_notes", "updates")
+"""Kinds of copies that are the asker's alone, also of a room."""
 _SAYING = "all anything ever everything mention mentioned said say talk talked tell told"
 """With the stop words: what stands around the subject of a sentence that says what to forget."""
 
@@ -307,7 +333,7 @@ def _find_copies(connection: Connection, found: ErasureList, quoting: Quoting) -
 
     def is_meant(*texts: str) -> bool:
         # In a room the words of a query are others' too: only what was said counts, unless the texts are one's own.
-        may_by_words = kind == "updates" or not found.request.is_limited
+        may_by_words = kind in _OWN or not found.request.is_limited
         return (may_by_words and quoting.has_words(*texts)) or quoting.repeats(*texts)
 
     made_from = {*found.ids["messages"], *found.ids["repeats"]}

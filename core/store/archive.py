@@ -18,7 +18,7 @@ from typing import Any
 
 from core.errors import HistoryError, StoreError
 from core.store import rows, sessions
-from core.store.erasure import COPIES, IMPORTED, INBOX, LANES, SENDER, SESSIONS, ErasureList, ErasureRequest
+from core.store.erasure import COPIES, IMPORTED, IN_ROOMS, INBOX, LANES, SENDING, SESSIONS, ErasureList, ErasureRequest
 from core.store.facts import NAMES
 from core.store.rows import Connection, Row
 from core.store.sqlite import indexing
@@ -122,7 +122,6 @@ class ImportReport:
     broken: str | None = None
 
 
-_IN_ROOMS = "sessions.scope_id IN (SELECT id FROM scopes WHERE substr(key, 1, 5) = 'room:')"
 _SEEN_NOW = is_within("sessions.sight", "scopes")
 _PROMPT = f"CASE WHEN {_SEEN_NOW} THEN system_prompt END AS system_prompt"
 """Not one that was written when more could be seen: it has notes of an account that was unlinked since."""
@@ -131,7 +130,7 @@ _FOUND_BEFORE = f"(role = 'tool' AND kind = 'quote' AND NOT {_SEEN_NOW})"
 
 
 def _mine(column: str) -> str:
-    return in_list(column, "accounts")
+    return in_list(column, "own")
 
 
 def _in_scope(table: str, also: str = "", more: str = "") -> str:
@@ -143,7 +142,6 @@ def _in_scope(table: str, also: str = "", more: str = "") -> str:
 
 
 _ACCOUNT = "platform || ':' || user_id"
-
 KINDS: Mapping[str, str] = {
     "account": f"SELECT platform, user_id, name, admitted_at FROM accounts WHERE {_mine(_ACCOUNT)}",
     "session": f"""
@@ -162,11 +160,7 @@ KINDS: Mapping[str, str] = {
     """,
     "said in a room": f"""
         SELECT messages.id, messages.session_id, scopes.key AS scope, kind, text, sender_id, sender_name, created_at
-        FROM sessions JOIN scopes ON scopes.id = sessions.scope_id
-        CROSS JOIN messages ON messages.session_id = sessions.id
-        JOIN addresses ON addresses.id = messages.address_id
-        WHERE {_IN_ROOMS} AND NOT {rows.visible()} AND NOT sender_is_nobody AND text <> ''
-        AND {_mine("addresses.platform || ':' || sender_id")}
+        {IN_ROOMS} AND text <> ''
     """,
     "fact": _in_scope("facts", _mine("account"), f", {NAMES}"),
     "change of a fact": _in_scope("fact_changes", _mine("account")),
@@ -180,7 +174,7 @@ KINDS: Mapping[str, str] = {
     """,
     "update that could not be read": f"""
         SELECT platform, raw, error, failed_at FROM raw_updates
-        WHERE failed_at NOT NULL AND {_mine(f"platform || ':' || CASE WHEN json_valid(raw) THEN {SENDER} END")}
+        WHERE failed_at NOT NULL AND {_mine(SENDING)}
     """,
     "to be delivered": f"""
         SELECT lane, kind, payload, created_at FROM outbox WHERE payload NOT NULL AND lane IN ({LANES})
@@ -198,15 +192,8 @@ SCANNED: Sequence[tuple[str, str]] = (
     ("thing", f"{_TEXTS} inbound ->> '$.text', inbound ->> '$.command.arguments' FROM inbox WHERE {INBOX}"),
     *(({"facts": "fact", "jobs": "reminder"}.get(kind, "thing"), COPIES[kind][0]) for kind in COPIES),
     ("name", f"{_TEXTS} sender_name FROM messages WHERE session_id IN ({SESSIONS}) AND NOT ({IMPORTED}) GROUP BY 4"),
-    ("name", f"{_TEXTS} name FROM accounts WHERE :owner OR {in_list(_ACCOUNT, 'own')}"),
-    (
-        "room",
-        f"""
-        {_TEXTS} text FROM messages JOIN addresses ON addresses.id = address_id
-        WHERE session_id IN (SELECT id FROM sessions WHERE {_IN_ROOMS} AND NOT {rows.visible()})
-            AND :is_alone AND NOT sender_is_nobody AND {in_list("platform || ':' || sender_id", "own")}
-        """,
-    ),
+    ("name", f"{_TEXTS} name FROM accounts WHERE :owner OR {_mine(_ACCOUNT)}"),
+    ("message", f"{_TEXTS} text {IN_ROOMS} AND :is_alone"),
 )
 """All words that somebody may see, each behind three other columns, and what a person calls what has them."""
 _UNSAID = {"scope_id", "address_id", "folded", "reply_id"}
@@ -222,12 +209,10 @@ class Archive:
     async def import_records(
         self, records: Iterable[TransferRecord | Skipped], progress: Callable[[int], None]
     ) -> ImportReport:
-        """Stores messages in short transactions; `progress` is called with the number of records done.
-
-        A message is known by (session, id), without an id by (session, at, role, sender, text). A HistoryError of the
-        records ends them and is reported in `broken`. The messages of one transaction are put in the order of their
-        times; what is older than the messages that a session has stands behind them.
-        """
+        """Stores messages in short transactions; `progress` is called with the number of records done. A message is
+        known by (session, id), without an id by (session, at, role, sender, text). A HistoryError of the records ends
+        them and is reported in `broken`. The messages of one transaction are put in the order of their times; what is
+        older than the messages that a session has stands behind them."""
         report = ImportReport()
         lines = _counted(records, report, progress)
         following = _batch(lines)
@@ -266,7 +251,7 @@ class Archive:
         runs out by itself (codes, buttons), of rooms only what this person said and made."""
         values = {
             "scopes": rows.scope_parameter(scopes),
-            "accounts": list_value(rows.clean(account.key) for account in accounts if "\0" not in account.key),
+            "own": list_value(rows.clean(account.key) for account in accounts if "\0" not in account.key),
             "limit": PAGE_MESSAGES,
         }
         for kind, statement in KINDS.items():

@@ -52,7 +52,7 @@ class ErasureRequest:
 class ErasureItem:
     """One thing to erase, as shown to the person."""
 
-    kind: Literal["message", "fact", "note", "job"]
+    kind: Literal["message", "fact", "note", "job", "room"]
     text: str
     at: datetime
     who: str = ""
@@ -118,10 +118,9 @@ class ErasureList:
 
 _PATHS = ("message.from", "edited_message.from", "callback_query.from", "my_chat_member.from", "sender")
 _SENDERS = ", ".join(f"json_extract(raw, '$.{path}.id')" for path in _PATHS)
-SENDER = f"CAST(COALESCE({_SENDERS}) AS TEXT)"
-"""Who sent a raw update of Telegram, or an event that was set aside."""
-_SENDING_ACCOUNT = f"platform || ':' || CASE WHEN json_valid(raw) THEN {SENDER} END"
-_ASKING_ACCOUNT = "platform || ':' || user_id"
+SENDING = f"platform || ':' || CASE WHEN json_valid(raw) THEN CAST(COALESCE({_SENDERS}) AS TEXT) END"
+"""The account that sent a raw update of Telegram, or an event that was set aside."""
+_ASKING = "platform || ':' || user_id"
 LANES = f"SELECT {rows.LANE} FROM addresses WHERE id IN (SELECT sessions.address_id FROM sessions WHERE {visible()})"
 
 
@@ -171,12 +170,12 @@ COPIES: Mapping[str, tuple[str, str]] = {
     ),
     "updates": (
         f"SELECT update_id, NULL, NULL, raw, error FROM raw_updates WHERE failed_at IS NOT NULL "
-        f"AND (:owner OR {in_list(_SENDING_ACCOUNT, 'own')})",
+        f"AND (:owner OR {in_list(SENDING, 'own')})",
         f"DELETE FROM raw_updates WHERE {in_list('update_id', 'ids')}",
     ),
     "pairings": (
         "SELECT code, NULL, NULL, json_extract(inbound, '$.text') FROM pairings "
-        f"WHERE :owner OR {in_list(_ASKING_ACCOUNT, 'own')}",
+        f"WHERE :owner OR {in_list(_ASKING, 'own')}",
         f"UPDATE pairings SET inbound = json_set(inbound, '$.text', '') WHERE {in_list('code', 'ids')}",
     ),
     "errors": (
@@ -245,6 +244,14 @@ WHERE messages.id > :upto AND messages.kind = 'command' AND {visible()}
     AND addresses.platform = :platform AND addresses.chat_id = :chat_id AND addresses.thread_id = :thread_id
 """
 """The command that asked for it and its answer."""
+IN_ROOMS = f"""
+FROM messages JOIN sessions ON sessions.id = messages.session_id JOIN scopes ON scopes.id = sessions.scope_id
+JOIN addresses ON addresses.id = messages.address_id
+WHERE scopes.key GLOB 'room:*' AND NOT {visible()} AND NOT sender_is_nobody
+    AND {in_list("platform || ':' || sender_id", "own")}
+"""
+"""What a person has said in rooms that are not seen from his direct chat."""
+ROOMS = f"SELECT DISTINCT scopes.id, scopes.key AS scope, platform, sender_id AS user_id {IN_ROOMS}"
 _INSERT = rows.insertion("erasures", "id", "lane", "account", "scopes", "list", "made_at")
 _OUTDATED = (
     "erasures WHERE begun_at IS NULL AND made_at < :unasked OR done_at < :old",
@@ -262,12 +269,12 @@ WHERE sent NOT NULL AND json_array_length(sent) > 2 AND session_id IN ({SESSIONS
 """
 """Leaves of what was sent only the time line and the question."""
 _BEGUN = "SELECT * FROM erasures WHERE begun_at < COALESCE(:before, begun_at + 1) AND done_at IS NULL"
-_DELETE_OTHERS = (
-    f"DELETE FROM erasures WHERE begun_at IS NULL AND id <> :id AND {overlaps('erasures.scopes', 'scopes')}"
-)
+_DELETE_OTHERS = f"""
+DELETE FROM erasures WHERE begun_at IS NULL AND id <> :id AND {overlaps("erasures.scopes", "scopes")}
+AND (NOT :limited OR account = :account)
+"""
 """They have words that may be those that go."""
 _FINISH = "UPDATE erasures SET done_at = :now, number = :number, list = :list WHERE id = :id AND done_at IS NULL"
-_MESSAGES = f"SELECT id, session_id, kind, text FROM messages WHERE {_IDS}"
 
 
 class Erasures:
@@ -278,8 +285,9 @@ class Erasures:
     async def save(self, found: ErasureList) -> None:
         """Stores a list for a yes of the same account at the same address."""
         values = self._values(found.token, found.request)
-        values |= {"scopes": scope_parameter(found.request.scopes), "list": found.dump(), "made_at": values["now"]}
-        await self._database.execute(_INSERT, values, found.request.epoch)
+        values |= {"scopes": scope_parameter(found.request.scopes), "list": found.dump()}
+        values["made_at"] = found.made_at or values["now"]
+        await self._database.execute(f"{_INSERT} ON CONFLICT (id) DO NOTHING", values, found.request.epoch)
 
     async def prune(self) -> None:
         """Deletes lists and pairing codes that nobody has confirmed in time, and in the end the finished lists."""
@@ -375,5 +383,6 @@ def _erase_copies(connection: Connection, found: ErasureList, now: datetime) -> 
 
 def erase_messages(connection: Connection, ids: Sequence[int]) -> None:
     want_compaction(connection)
-    for row in connection.execute(_MESSAGES, {"ids": list_value(ids)}).fetchall():
+    messages = f"SELECT id, session_id, kind, text FROM messages WHERE {_IDS}"
+    for row in connection.execute(messages, {"ids": list_value(ids)}).fetchall():
         erase_message(connection, row)

@@ -331,8 +331,6 @@ def visible(column: str = "sessions.scope_id") -> str:
 
 @lru_cache(maxsize=256)
 def scope_parameter(scopes: frozenset[Scope]) -> str:
-    """The value of ``:scopes``.
-
-    A key with a NUL is left out: SQLite's JSON reader ends a string there, which would make it another scope's key.
-    """
+    """The value of ``:scopes``. A key with a NUL is left out: SQLite's JSON reader ends a string there, which would
+    make it another scope's key."""
     return list_value(sorted({scope.key for scope in scopes if "\0" not in scope.key}))

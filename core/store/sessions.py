@@ -322,12 +322,9 @@ class Conversations:
     ) -> list[Message]:
         """Appends messages, closes inbox entries, fills the outbox item (holds it, where it has no answer yet), sets
         the `sent` blocks of earlier messages by id, logs `calls` of the model and stores the `actions` of buttons, all
-        in one transaction. Incognito words never fill an outbox item: they leave through the reply at hand or not at
-        all.
-
-        Returns the messages in the form in which they are read back; one whose (address, external id) is known, also
-        from an earlier session, as it stands. Raises StoreError for an unknown session; nothing is kept then.
-        """
+        in one transaction. Incognito words never fill an outbox item: they leave through the reply at hand or not.
+        Returns the messages as they are read back; one whose (address, external id) is known, also from an earlier
+        session, as it stands. Raises StoreError for an unknown session; nothing is kept then."""
         if min((message.session_id for message in messages), default=0) < 0 or any(id_ < 0 for id_, _ in sent):
             if closing or calls or actions:
                 # First: an answer that is refused, since it may have been made of what was forgotten, is not held.
@@ -383,12 +380,9 @@ class Conversations:
 
     async def amend(self, address: Address, external_id: str, text: str | None) -> int | None:
         """Replaces the text of a message edited on the platform, or erases it (None); returns its id, None when it is
-        not known.
-
-        What was sent to the model goes too: an edit may be meant to take words back. An erased message keeps its id,
-        so that it is never taken in again, and needs no answer. The text of a command is never replaced: its arguments
-        may be a secret.
-        """
+        not known. What was sent to the model goes too: an edit may be meant to take words back. An erased message keeps
+        its id, so that it is never taken in again, and needs no answer. The text of a command is never replaced: its
+        arguments may be a secret."""
         now = self._clock.now()
         held = self._incognito.conversations.get(address)
         known = held.find(external_id) if held else None
@@ -473,10 +467,8 @@ def _open(connection: Connection, address: Address) -> Session | None:
 
 
 def create(connection: Connection, session: Session, ending: EndReason = "new") -> Session:
-    """Opens a session and returns it with its id; the open one of the address is ended before, for `ending`.
-
-    One with `ended_at` (an import) is stored beside the open one. Counters start at zero.
-    """
+    """Opens a session and returns it with its id; the open one of the address is ended before, for `ending`. One with
+    `ended_at` (an import) is stored beside the open one. Counters start at zero."""
     if session.ended_at is None:
         connection.execute(END_OPEN, {**place(session.address), "reason": ending, "at": session.started_at})
     if session.parent_id is not None:

@@ -75,10 +75,8 @@ def receipt_text(receipt: ErasureList) -> str:
     said = [f"Forgotten: {_things(receipt, '', 'repeated')}.", *_left(receipt)]
     if not receipt.is_clean:
         said.append(texts.NOT_YET_ERASED)
-    if asked := receipt.asked:
-        were, are = ("was", "is") if len(asked) == 1 else ("were", "are")
-        told = f"{' and '.join(asked)} {were} told of it and {are} being asked to erase it"
-        said.append(f"{told}; when that cannot be done, the owner hears of it.")
+    if receipt.asked:
+        said.append(texts.ASKED.format(services=texts.listed(receipt.asked)))
     said += [f"`{name}` cannot be written, so some of it still stands there." for name in receipt.stuck]
     return " ".join([*said, texts.LEFT_TO_YOU if receipt.is_noted or receipt.is_done else texts.NOT_NOTED])
 
@@ -87,14 +85,14 @@ def _left(receipt: ErasureList) -> Iterator[str]:
     """What was found by looking for it once it was erased; of a list that was erased before, nothing is known."""
     if receipt.left is None:
         return
-    stays = texts.table("STAYS")
-    left = [texts.counted(many, name) for name, many in receipt.left.items() if name not in stays]
+    left = [texts.counted(many, name) for name, many in receipt.left.items() if name != "name"]
     whose = "limited" if receipt.request.is_limited else "narrowed" if receipt.is_narrowed else "other"
     if left:
         yield texts.table("LEFT")[whose].format(things=texts.listed(left))
     elif receipt.token:
         yield texts.ERASED
-    yield from (stays[name] for name in receipt.left if name in stays)
+    if "name" in receipt.left:
+        yield texts.NAMES_STAY
     if receipt.files is not None:
         files = texts.listed([f"`{name}`" for name in receipt.files])
         yield texts.IN_HOME.format(files=files) if files else texts.NOT_IN_HOME
@@ -104,8 +102,10 @@ def _left(receipt: ErasureList) -> Iterator[str]:
 
 def _things(found: ErasureList, whose: str, repeat: str) -> str:
     """``3 messages and 1 reminder, with 2 things that repeat it``."""
-    names = {"job": "reminder"}
+    names = {"job": "reminder", "room": "thing"}
     parts = [texts.counted(number, names.get(name, name)) for name, number in found.counts.items()]
+    if "room" in found.counts:
+        parts[-1] += " of yours in rooms"
     derived = f"{texts.counted(found.derived, 'thing')} that {repeat} it" if found.derived else ""
     return ", with ".join(filter(None, (texts.listed(parts) + whose if parts else "", derived)))
 

@@ -220,17 +220,62 @@ async def test_in_a_room_it_says_what_stays_there_and_nothing_of_the_home(home: 
         assert "home" not in receipt, "the owner asks where others read"
 
 
-async def test_what_one_said_in_a_room_is_named_in_private_only(home: Path) -> None:
-    async with open_gateway(home, ScriptedModel(says("Hm.")), options=OPEN_ROOM) as harness:
+async def test_what_one_said_in_rooms_goes_along_from_a_direct_chat_only(home: Path) -> None:
+    """Own words only, wherever they are; nobody else hears of it."""
+    options = 'rooms = ["telegram:-100", "telegram:-200"]\n'
+    other = {**ROOM, "address": Address(platform="telegram", chat_id="-200"), "scope": Scope.room("telegram", "-200")}
+    async with open_gateway(home, ScriptedModel(says("Hm.")), options=options) as harness:
         await harness.say("I moved to Zanzibar", "7")
         await harness.say("Zanzibar is mine", "7", **ROOM)
+        for command in (
+            "remind tomorrow at 9 pack for",
+            "cron add every monday at 8 go to",
+            "remember I love",
+            "memory add",
+        ):
+            await harness.say(f"/{command} Zanzibar", "7", **ROOM)
+        await harness.say("Zanzibar is ours", "8", **ROOM)
+        await harness.say("I miss ZANZIBAR", "7", **other)
         await harness.say("Lisbon is mine", "7", **ROOM)
         await harness.say("Lisbon is nice", "7")
-        assert "You said it in a room as well" in await forget(harness, "Zanzibar", "7")
-        receipt = await forget(harness, "Zanzibar", "7", **ROOM)
+        await harness.say("/forget Lisbon", "8", **ROOM)
+        question = (await harness.say("/forget Zanzibar", "7")).text
+        assert "1 message, 1 fact and 5 things of yours in rooms" in question
+        assert "Zanzibar is mine" in question
+        assert "Zanzibar is ours" not in question
+        receipt = (await harness.say("yes", "7")).text
+        assert "Forgotten: 1 message, 1 fact and 5 things of yours in rooms" in receipt
         assert NOTHING in receipt
-        assert "as well" not in await forget(harness, "Lisbon", "7", **ROOM), "others read what he said elsewhere"
+        said = exported(await harness.say("/export", "7"))
+        assert "anzibar" not in said
+        assert "Lisbon is mine" in said
+        theirs = (await harness.say("/recall Zanzibar", "8", **ROOM)).text
+        assert "is ours" in theirs
+        assert "is mine" not in theirs
+        await forget(harness, "Lisbon", "7", **ROOM)
+        assert "Lisbon is nice" in exported(await harness.say("/export", "7")), "others read what he is answered there"
+
+
+async def test_of_rooms_that_one_has_left_and_of_their_past_too(home: Path) -> None:
+    async with open_gateway(home, options=OPEN_ROOM) as harness:
+        await harness.say("Zanzibar is mine", "7", **ROOM)
+        await harness.say("Zanzibar is ours", "8", **ROOM)
+        await harness.services.database.execute("UPDATE scopes SET key = 'room:telegram:-100#2' WHERE key GLOB 'room*'")
+        assert "1 thing of yours in rooms" in (await harness.say("/forget Zanzibar", "7")).text
+    async with open_gateway(home) as harness:
+        assert "Forgotten: 1 thing of yours in rooms" in (await harness.say("yes", "7")).text
         assert "Zanzibar" not in exported(await harness.say("/export", "7"))
+        texts = await harness.services.database.fetch_all("SELECT text FROM messages WHERE text GLOB 'Zanzibar*'")
+        assert [row["text"] for row in texts] == ["Zanzibar is ours"]
+
+
+async def test_the_owner_erases_in_a_shell_what_he_said_in_rooms(home: Path) -> None:
+    async with open_gateway(home, options=OPEN_ROOM) as harness:
+        await harness.say("Zanzibar is mine", "42", **ROOM)
+        await harness.say("Zanzibar is ours", "8", **ROOM)
+    assert "Forgotten: 1 thing of yours in rooms" in good(home, "forget", "Zanzibar", "--yes")
+    assert "Zanzibar is mine" not in good(home, "recall", "Zanzibar", "--scope", "room:telegram:-100")
+    assert "Zanzibar is ours" in good(home, "recall", "Zanzibar", "--scope", "room:telegram:-100")
 
 
 async def test_what_filters_leave_out_is_said(home: Path) -> None:

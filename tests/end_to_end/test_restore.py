@@ -12,7 +12,8 @@ import pytest
 
 from core.privacy.home_files import encodings
 from core.store import epoch
-from core.types import Address, Scope
+from core.store.erasure import ErasureRequest
+from core.types import Account, Address, Scope
 from tests.fixtures.command_line import good, mneme
 from tests.fixtures.gateway_harness import open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, says
@@ -21,6 +22,13 @@ pytestmark = pytest.mark.slow
 
 SAID = "I moved to Zanzibar in May.\nI live by the sea.\n/memory add Zanzibar is warm\n"
 FORGET = "/forget Zanzibar\nyes\n"
+SEVEN = ErasureRequest(
+    account=Account(platform="telegram", user_id="7"),
+    scope=Scope.account("telegram", "7"),
+    scopes=frozenset({Scope.account("telegram", "7")}),
+    address=Address(platform="telegram", chat_id="7"),
+    is_owner=False,
+)
 
 
 def backed_up(home: Path) -> Path:
@@ -73,6 +81,26 @@ def test_run_and_check_say_it_too(home: Path) -> None:
     assert "is forgotten again" in done.stderr
     assert "is forgotten again" in done.stdout
     assert having("Zanzibar", home) == [], "as often as it is put back"
+
+
+async def test_what_one_said_in_rooms_is_erased_again_too(home: Path) -> None:
+    room = {"address": Address(platform="telegram", chat_id="-5"), "scope": Scope.room("telegram", "-5")}
+    async with open_gateway(home, options='rooms = ["telegram:-5"]\n') as harness:
+        await harness.say("Zanzibar is mine", "7", is_direct=False, **room)
+        await harness.say("I said nothing of it here", "7")
+    copy = backed_up(home)
+    async with open_gateway(home, options='rooms = ["telegram:-5"]\n') as harness:
+        asked = await harness.services.forgetting.look("Zanzibar", SEVEN)
+        # And with the yes the process dies.
+        assert await harness.services.forgetting.erasures.begin(asked.token, SEVEN)
+    async with open_gateway(home) as harness:
+        assert await harness.services.forgetting.resume() == 1
+        while await harness.services.forgetting.tend():
+            pass
+    assert having("Zanzibar", home) == []
+    put_back(copy, home)
+    assert "is forgotten again (1 erasure)" in mneme(home, "check").stdout
+    assert having("Zanzibar", home) == []
 
 
 def test_only_a_backup_can_read_what_was_noted(home: Path) -> None:

@@ -110,7 +110,7 @@ async def test_what_somebody_else_can_exchange_is_reported(home: Path, tmp_path:
     assert {finding.state for finding in await check(Settings.load({"MNEME_HOME": str(home)}))} == {"right", "off"}
     if os.geteuid() == 0:
         os.chown(home / name, 4711, -1)
-        assert await _wrong(home) == f"{home / name} belongs to another user (4711), who can put something else there."
+        assert await _wrong(home) == f"{home / name} belongs to another user (4711), who can replace it."
         os.chown(home / name, 0, -1)
     elsewhere = tmp_path / "elsewhere"
     (home / name).rename(elsewhere)

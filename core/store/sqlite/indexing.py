@@ -197,11 +197,8 @@ def _index_messages(connection: Connection, condition: str, parameters: Mapping[
 async def write_text(
     database: Database, work: Callable[[Connection], T], epoch: ErasureEpoch | None = None, *, is_short: bool = False
 ) -> T:
-    """`Database.write` for work that changes indexed text.
-
-    On index damage it is tried again over a new index of the facts, or, where that is whole, with the others emptied
-    and flagged for a rebuild; if that fails, all is rolled back and the error raised.
-    """
+    """`Database.write` for work that changes indexed text. On index damage it is tried again over a new index of the
+    facts, or, where that is whole, with the others emptied and flagged for a rebuild; else the error is raised."""
     try:
         return await database.write(work, epoch, is_short=is_short)
     except StoreError as error:
@@ -341,11 +338,9 @@ PATIENCE_MS = 250
 
 
 async def compact(database: Database, limit_s: float) -> bool:
-    """Goes on for `limit_s` seconds at most; whether no erased word lies in the files any more.
-
-    Words stay in older segments of an index until these are merged, in small steps, so that no writer waits long. Freed
-    pages are overwritten by SQLite (`PRAGMA secure_delete = ON`). A program that reads an old state keeps the bytes.
-    """
+    """Goes on for `limit_s` seconds at most; whether no erased word lies in the files any more. Words stay in older
+    segments of an index until these are merged, in small steps, so that no writer waits long. Freed pages are
+    overwritten by SQLite (`PRAGMA secure_delete = ON`). A program that reads an old state keeps the bytes."""
     ends_at = time.monotonic() + limit_s
     while await compact_step(database) and time.monotonic() < ends_at:
         pass
@@ -375,15 +370,10 @@ def want_checkpoint(connection: Connection) -> None:
 
 
 def _compact_indexes(connection: Connection) -> None:
-    ends_at = time.monotonic() + COMPACTION_S
-    if meta(connection, COMPACTION) == "all":
-        # A negative number marks all segments of an index to become one.
-        for table in (*TABLES, "facts_fts"):
-            merge_table(connection, table, -COMPACTION_PAGES)
-        set_meta(connection, COMPACTION, "merging")
-        return
+    ends_at, is_marked = time.monotonic() + COMPACTION_S, meta(connection, COMPACTION) == "merging"
     for table in (*TABLES, "facts_fts"):
-        while merge_table(connection, table, COMPACTION_PAGES):
+        # A negative number marks all segments of an index to become one.
+        while merge_table(connection, table, COMPACTION_PAGES if is_marked else -COMPACTION_PAGES) and is_marked:
             if time.monotonic() > ends_at:
                 return
-    set_meta(connection, COMPACTION, "log")
+    set_meta(connection, COMPACTION, "log" if is_marked else "merging")

@@ -143,7 +143,7 @@ async def test_an_open_reader_and_a_service_are_told_of_in_the_receipt(home: Pat
         assert reader.execute("SELECT COUNT(*) FROM state_meta").fetchone()
         await harness.say("/forget Zanzibar")
         receipt = (await harness.say("yes")).text
-        assert "honcho and mem0 were told of it and are being asked to erase it" in receipt
+        assert "honcho and mem0 knew of it" in receipt
         assert "not all out of state.db yet" in receipt
         assert "I moved" not in (await harness.say("/recall moved")).text
         reader.close()
