@@ -75,7 +75,12 @@ class DeliveryError(MnemeError):
 
 
 class Refused(MnemeError):
-    """Not allowed, or over a limit; the message is shown to the person as it stands."""
+    """Not allowed, or over a limit; the message is shown to the person as it stands, also where it quotes a secret of
+    theirs: nothing in it is a vendor's."""
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(message)
+        self.args = (message,)
 
 
 class LimitReached(ModelError, Refused):

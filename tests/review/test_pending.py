@@ -131,6 +131,8 @@ async def test_what_was_only_passed_on_waits(home: Path, origin: Origin) -> None
     model = noting("Ana lives in Faro")
     async with open_gateway(home, model) as harness:
         await harness.say("Ana lives in Faro", origin=origin)
+        if origin == "via_bot":  # which begins no turn
+            await harness.say("What do you make of that?")
         assert "Not kept yet: nobody here has typed “Faro”" in result(model)
         assert await noted(harness) == []
 

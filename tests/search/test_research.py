@@ -167,7 +167,8 @@ async def test_the_model_asks_for_summaries_within_a_turn(home: Path) -> None:
     model = ScriptedModel(says("Noon it is."), calls(("session_search", asked)), says("At noon."))
     titles = ScriptedModel(says("A trip"))
     # The tool may take longer than others: its own limit holds.
-    async with open_gateway(home, model, "[model]\ntool_timeout_s = 30\n", titles=titles) as harness:
+    options = "[model]\ntool_timeout_s = 30\n[memory]\nfacts = false\n"
+    async with open_gateway(home, model, options, titles=titles) as harness:
         await harness.say("The boat leaves at noon.")
         await harness.say("/new")
         titles.script += [says('["boat leaves"]'), says("They settled on noon.")]
