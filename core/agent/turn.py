@@ -165,6 +165,9 @@ class Agent:
         await self._end(turn, rows, answer)
 
     async def _converse(self, running: RunningTurn) -> RunningTurn:
+        before = self._running.get(running.turn.outbox_item.key)
+        if before is not None and before.is_asking:
+            running.calls.append(replace(self._stopped_call(before), turns=0))
         self._running[running.turn.outbox_item.key] = running
         try:
             await self._take(running)

@@ -341,6 +341,21 @@ async def test_an_answer_that_was_stopped_is_paid_for_too(home: Path, clock: Ste
         assert row["tokens"] > 1000
 
 
+async def test_an_answer_that_was_begun_anew_is_paid_for_too(home: Path, clock: SteadyClock) -> None:
+    def answers(body: dict[str, Any]) -> ModelReply:
+        is_first = "More" not in str(body["messages"])
+        return ModelReply.say(ANSWER, hold=asyncio.Event(), after_events=0) if is_first else ModelReply.say(ANSWER)
+
+    async with gateway(home, "", answers) as (harness, api):
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(harness.say("Hello", "7"))
+            await api.until(lambda: api.held == 1)
+            assert await said(harness, "More") == ANSWER
+        calls = await harness.services.database.fetch_all("SELECT turns, input_tokens FROM calls ORDER BY id")
+        assert [row["turns"] for row in calls] == [0, 1]
+        assert calls[0]["input_tokens"] > 1000
+
+
 async def test_off_is_no_limit(home: Path, clock: SteadyClock) -> None:
     names = ("answers", "input_tokens", "output_tokens", "money", "scheduled_questions", "reminders")
     off = {name: '"off"' if number % 2 else 0 for number, name in enumerate(names)}
