@@ -115,15 +115,18 @@ async def outcome(folder: Path, database: Database, door: str, text: str, number
     is_room = door.startswith("member")
     chat = f"{number}.{DOORS.index(door)}"
     scope = Scope.room("telegram", f"-{chat}") if is_room else Scope.account("telegram", chat)
-    account = Account(platform="telegram", user_id=PERSON.id)
+    person = replace(PERSON, id=str(number))
+    account = Account(platform="telegram", user_id=person.id)
     scopes = frozenset((scope,))
     door, _, made = door.partition(" > ")
     try:
         if door in MODEL_DOORS:
             address = Address(platform="telegram", chat_id=chat)
             session = await conversations.create(Session(address=address, scope=scope, started_at=NOON))
-            await conversations.append([replace(row, session_id=session.id) for row in MODEL_DOORS[door](text)])
-            context = ToolContext(session=session, scope=scope, scopes=scopes, sender=PERSON, now=NOON)
+            await conversations.append(
+                [replace(row, session_id=session.id, sender=row.sender and person) for row in MODEL_DOORS[door](text)]
+            )
+            context = ToolContext(session=session, scope=scope, scopes=scopes, sender=person, now=NOON)
             if made == "fact":
                 tool = (await facts_memory(database, clock).tools())[1]
                 done = await tool.run({"content": text[:FACT_CHARS]}, context)
@@ -138,7 +141,7 @@ async def outcome(folder: Path, database: Database, door: str, text: str, number
         else:
             author = Author(account=account, origin="member" if is_room else "typed")
             wanted = [Operation(action="add", content=text)]
-            wanted = quoted(PERSON.name, account, wanted) if is_room else wanted
+            wanted = quoted(person.name, account, wanted) if is_room else wanted
             done = await notebook.apply(scope, scopes, "memory", wanted, author)
     except (Refused, ToolError) as refusal:
         return "asked" if str(refusal).startswith("Not kept yet: it contains") else "refused"
