@@ -5,7 +5,6 @@ In memory, on the machine's own clock: after a restart all may be used again.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from time import monotonic
 
 from config.settings import Limits
@@ -40,13 +39,6 @@ class TokenBuckets:
         self._full_at[key] = max(self._full_at.get(key, 0.0), now) + self._each_s
 
 
-@dataclass(slots=True)
-class _Talk:
-    account: Account
-    turns: int = 0
-    heard_at: float = 0.0
-
-
 class Rates:
     """What `limits` allow an account, and all accounts of a room together."""
 
@@ -54,7 +46,8 @@ class Rates:
         self._turns = TokenBuckets(limits.turns_per_minute)
         self._room_turns = TokenBuckets(limits.room_turns_per_minute)
         self._commands = TokenBuckets(limits.commands_per_minute)
-        self._talks: dict[Scope, _Talk] = {}
+        self._talks: dict[Scope, tuple[Account, int, float]] = {}
+        """Who has spoken last in a room, in how many turns in a row, and when."""
 
     def turn(self, inbound: Inbound) -> float:
         """Counts a turn and returns 0, or in how many seconds to ask again."""
@@ -79,9 +72,7 @@ class Rates:
         """Notes what was said, and returns how many turns an account of a room has had with nobody else speaking."""
         if not inbound.scope.is_room or inbound.address.platform == "cron":
             return 0
-        now, talk = monotonic(), self._talks.get(inbound.scope)
-        if talk is None or talk.account != inbound.account or now - talk.heard_at > QUIET_S:
-            talk = self._talks[inbound.scope] = _Talk(inbound.account)
-        talk.heard_at = now
-        talk.turns += is_turn
-        return talk.turns
+        now, (account, turns, heard_at) = monotonic(), self._talks.get(inbound.scope, (None, 0, 0.0))
+        turns = is_turn + (turns if account == inbound.account and now - heard_at <= QUIET_S else 0)
+        self._talks[inbound.scope] = (inbound.account, turns, now)
+        return turns

@@ -118,7 +118,7 @@ class Agent:
             return running
         if before is not None:
             running.present, running.texts, running.calls = before.present, before.texts, before.calls
-            running.calls += [self._stopped_call(before)] if before.is_asking else []
+            running.calls += self._broken_off(before, turns=int(not before.has_asked))
         await self._take(running)
         text = f"{running.present.strip()}\n\n{STOPPED}".strip()
         return await self._finish(running, self._plain(session, text))
@@ -166,8 +166,7 @@ class Agent:
 
     async def _converse(self, running: RunningTurn) -> RunningTurn:
         before = self._running.get(running.turn.outbox_item.key)
-        if before is not None and before.is_asking:
-            running.calls.append(replace(self._stopped_call(before), turns=0))
+        running.calls += self._broken_off(before, turns=0)
         self._running[running.turn.outbox_item.key] = running
         try:
             await self._take(running)
@@ -260,14 +259,16 @@ class Agent:
         running.has_asked, running.is_asking = True, False
         return completion
 
-    def _stopped_call(self, running: RunningTurn) -> ModelCall:
-        """It is paid for as well; the server does not say any more what it used, so that is estimated."""
-        session, rows, turns = running.session, running.rows, int(not running.has_asked)
+    def _broken_off(self, running: RunningTurn | None, *, turns: int) -> list[ModelCall]:
+        """Its call is paid for as well; the server does not say any more what it used, so that is estimated."""
+        if running is None or not running.is_asking:
+            return []
+        session, rows = running.session, running.rows
         last = next((row.usage for row in reversed(rows) if row.usage and row.session_id == session.id), Usage())
         cached, sent = last.cache_read + last.cache_write, int(self.sessions.tokens(session, rows))
         used = Usage(input=max(0, sent - cached), cache_read=cached, output=int(len(running.present) / CHARS_PER_TOKEN))
         at, payer = self._clock.now(), running.turn.payer(session)
-        return ModelCall(kind="chat", model=session.model, usage=used, at=at, payer=payer, turns=turns)
+        return [ModelCall(kind="chat", model=session.model, usage=used, at=at, payer=payer, turns=turns)]
 
     async def _finish(self, running: RunningTurn, row: Message) -> RunningTurn:
         answer = Answer(text=running.with_last(row.text))
