@@ -53,8 +53,8 @@ def hide(secrets: Iterable[str]) -> None:
 
 def _forms(secret: str) -> Iterator[str]:
     """As it stands, and as addresses, JSON, Python and, anywhere within what is encoded, Base64 write it."""
-    yield from (secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1])
-    yield from (repr(secret)[1:-1], repr(secret.encode())[2:-1])
+    quoted = json.dumps(secret), json.dumps(secret, ensure_ascii=False), repr(secret), repr(secret.encode())[1:]
+    yield from (secret, *(form[1:-1] for form in quoted))
     for form in (quote(secret, safe=""), quote(secret), quote_plus(secret)):
         yield from (form, re.sub("%..", lambda found: found[0].lower(), form))
     for before in range(3):

@@ -42,10 +42,8 @@ class Access:
             return "served", inbound.scope, False
         if inbound.sender.is_nobody:
             return "ignored", inbound.scope, False
-        account = inbound.account
         is_planned = inbound.address.platform == CRON
-        if is_planned:
-            account = inbound.scope.speaker(inbound.sender.id)
+        account = inbound.scope.speaker(inbound.sender.id) if is_planned else inbound.account
         standing = await self.directory.standing(account, inbound.scope)
         verdict = self._verdict(inbound, account, standing)
         if verdict == "served":
@@ -96,8 +94,7 @@ class Access:
         pairing = await self.directory.ask(inbound.account, inbound.sender.name, self._clock.now(), inbound)
         if pairing is not None:
             # Not with the code, which the stranger has to pass on.
-            asks = texts.ASKS_TO_BE_LET_IN.format(
-                person=texts.person(pairing.name, pairing.account), key=pairing.account.key
-            )
+            person = texts.person(pairing.name, pairing.account)
+            asks = texts.ASKS_TO_BE_LET_IN.format(person=person, key=pairing.account.key)
             await self._owner_notices.tell(f"pairing:{pairing.account.key}:{pairing.expires_at.isoformat()}", asks)
         return pairing

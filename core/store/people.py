@@ -258,7 +258,7 @@ class People:
     async def private(self, scope: Scope) -> list[tuple[Address, Scope]]:
         """Where the person of an account has talked to me in private, latest first and the terminal last: on a platform
         itself, and each with the scope, which is the account there."""
-        found = await self._database.read(lambda one: one.execute(PRIVATE, _private(one, scope)).fetchall())
+        found = await self._database.fetch_all(PRIVATE, {"scopes": rows.scope_parameter(await self.scopes(scope))})
         return [(rows.address_of(row), Scope(key=row["key"])) for row in found]
 
     async def standing(self, account: Account, scope: Scope) -> Standing:
@@ -380,7 +380,8 @@ def _part_room(connection: Connection, scope: Scope) -> None:
     from core.store import epoch  # which asks this module who may see what
 
     place, _, number = scope.key.partition("#")
-    private = connection.execute(PRIVATE, _private(connection, LOCAL)).fetchone() or {
+    seen = rows.scope_parameter(scopes_in(connection, LOCAL))
+    private = connection.execute(PRIVATE, {"scopes": seen}).fetchone() or {
         "scope_id": rows.ensure_scope(connection, LOCAL),
         "address_id": rows.ensure_address(connection, Address(platform=TERMINAL.platform, chat_id=TERMINAL.user_id)),
     }
@@ -411,10 +412,6 @@ def scopes_in(connection: Connection, scope: Scope) -> frozenset[Scope]:
     if person is None:
         return frozenset((scope,))
     return frozenset(Scope(key=row["key"]) for row in connection.execute(SCOPES, {"person": person["id"]}))
-
-
-def _private(connection: Connection, scope: Scope) -> rows.Values:
-    return {"scopes": rows.scope_parameter(scopes_in(connection, scope))}
 
 
 def _pairing(row: Row) -> Pairing:

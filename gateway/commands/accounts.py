@@ -136,8 +136,7 @@ async def _send(services: Services, key: str, address: Address, answer: Answer, 
         return
     now = services.clock.now()
     if asking is not None:
-        account = asking.offered[0].account
-        yes = question(_yes(asking), account, asking.scope, address, key, now)
+        yes = question(_yes(asking), asking.offered[0].account, asking.scope, address, key, now)
         # Until it has arrived there, no message says yes to it, and none cancels it.
         await services.actions.add([replace(yes, outbox_item=key)])
         answer = replace(answer, buttons=(yes_button(yes),))
