@@ -5,6 +5,7 @@ person gets out by an error, a notice, a status, a check, an export or the log.
 from __future__ import annotations
 
 import asyncio
+from base64 import b64encode
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,8 @@ LEAK = (
     f"rejected https://me:{FOREIGN['password']}@proxy.test/v1?api_key={FOREIGN['query']} "
     f"(Authorization: Bearer {FOREIGN['bearer']}, x-api-key: {FOREIGN['key']})"
 )
+CODED = b64encode(f"me:{KEY}".encode()).decode()
+"""As a header has it, whose name an error may leave out."""
 PLUGIN = '''
 from dataclasses import dataclass
 from core.memory.provider import MemoryProvider, Secret
@@ -72,12 +75,12 @@ async def test_no_secret_and_no_word_of_a_person_gets_out(home: Path) -> None:
 
     def brain(body: Mapping[str, Any]) -> ModelReply | str:
         said = str(body["messages"][-1])
-        return ModelReply.fail(400, f"{KEY} {LEAK} {MARK}") if "break" in said else "It is kept."
+        return ModelReply.fail(400, f"{KEY} {CODED} {LEAK} {MARK}") if "break" in said else "It is kept."
 
     async with LiveSystem.open(home, MessagesApi(brain, key=KEY), options) as live:
         await live.start(LEAKY_KEY=PLAIN)
         telegram, discord = live.telegram, live.discord
-        secrets = [KEY, PLAIN, telegram.token, discord.token, *FOREIGN.values()]
+        secrets = [KEY, CODED[8:-8], PLAIN, telegram.token, discord.token, *FOREIGN.values()]
         live.tells_telegram(f"{MARK} on the telephone")
         await live.tells_discord(f"{MARK} on the computer")
         await live.types(f"{MARK} on the keyboard")
