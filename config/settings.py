@@ -331,11 +331,11 @@ def _options(file: Path) -> tuple[dict[str, Any], list[str]]:
     try:
         if file.exists():
             own = tomllib.loads(file.read_text(encoding="utf-8"))
-            if "cheap" in (model := _table(own, "model")):
-                model.setdefault("helper", model.pop("cheap"))
-                advice = "model.cheap is now called model.helper; rename it in mneme.toml."
-            if "max_jobs" in (cron := _table(own, "cron")):
-                _table(options, "limits")["jobs"] = cron.pop("max_jobs")
+            for old, new in (("model.cheap", "model.helper"), ("cron.max_jobs", "limits.jobs")):
+                (section, name), (now_in, now) = old.split("."), new.split(".")
+                if name in (table := _table(own, section)):
+                    _table(options, now_in)[now] = table.pop(name)
+                    advice += f"{old} is now called {new}; rename it in mneme.toml. "
             own.pop("curator", None)  # What earlier versions did while nobody was there.
             _table(own, "memory").pop("nudge_after", None)  # They reminded the model of its notes.
             _table(own, "discord").pop("limit_chars", None)  # Not all kinds of messages took more.
@@ -349,7 +349,7 @@ def _options(file: Path) -> tuple[dict[str, Any], list[str]]:
     for field, variable in ENVIRONMENT.items():
         if options.pop(field, None) is not None:
             problems.append(f"{field}: is no option; set the environment variable {variable} instead")
-    return {**options, "advice": advice}, problems
+    return {**options, "advice": advice.strip()}, problems
 
 
 def _lay_over(options: dict[str, Any], own: Mapping[str, Any]) -> None:
