@@ -175,7 +175,7 @@ ASKED = ("answers", "input_tokens", "output_tokens", "money")  # limits of what 
 NEAR = 0.8
 _REACHED = (
     "Today's limit for {whose} is reached ({used}): it begins anew at midnight ({zone}), and until then everything "
-    "else goes on as always, like `/recall` and `/remind`."
+    "else goes on as always, like `/recall` and `/memory`."
 )
 _OF_PERSON = in_list("account", "accounts")
 _OF_ROOM = """
