@@ -58,12 +58,9 @@ log = logging.getLogger(__name__)
 
 
 class Discord:
-    """`api_url` and `gateway_url` are for a loopback server, Discord's own when None.
-
-    `has_message_content`: asks for the privileged intent, so that guild messages that do not mention the bot can be
-    read too. `pause_s`: the wait after a first lost connection; it doubles with each further session that is lost
-    soon.
-    """
+    """`api_url` and `gateway_url` are for a loopback server, Discord's own when None. `has_message_content`: asks for
+    the privileged intent, so that guild messages that do not mention the bot can be read too. `pause_s`: the wait after
+    a first lost connection; it doubles with each further session that is lost soon."""
 
     platform = PLATFORM
     contact = "your bot"

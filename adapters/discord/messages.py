@@ -196,11 +196,8 @@ class DiscordMessages(_Messages):
 
 
 class DiscordInteraction(_Messages):
-    """One interaction. `is_private`: ephemeral, fixed with the first thing that is sent.
-
-    States: nothing sent yet; deferred ("thinking", the response is done); answered. The lock keeps the deferral and the
-    answer apart.
-    """
+    """One interaction. `is_private`: ephemeral, fixed with the first thing that is sent. States: nothing sent yet;
+    deferred ("thinking", the response is done); answered. The lock keeps the deferral and the answer apart."""
 
     is_idempotent = False
 

@@ -43,12 +43,9 @@ _STRANGE = (MnemeError, TelegramError, RuntimeError, OSError, *_UNREADABLE)
 
 
 class Telegram:
-    """`api_url` is the root of a Bot API server, the public one when None.
-
-    `poll_timeout_s`: how long Telegram may hold a poll open when there is nothing new. `pause_s`: from one poll that
-    brings nothing new to the next where it is not held open, and after a first failed one; then it doubles, up to eight
-    seconds.
-    """
+    """`api_url` is the root of a Bot API server, the public one when None. `poll_timeout_s`: how long Telegram may hold
+    a poll open when there is nothing new. `pause_s`: from one poll that brings nothing new to the next where it is not
+    held open, and after a first failed one; then it doubles, up to 8 s."""
 
     platform = PLATFORM
     contact = "your bot"

@@ -275,12 +275,10 @@ def cron_schedule(fields: Sequence[str], zone: ZoneInfo) -> Schedule:
 
 
 def next_after(schedule: Schedule, after: datetime) -> datetime | None:
-    """The first due time strictly behind `after` (aware), in UTC; None when there is none.
-
-    Wall times that a clock change skips come at its end; those that it repeats come once. Schedules with a star in the
-    minute or the hour come at every such minute, as Debian's cron has it. An interval of whole days keeps its wall
-    time, a shorter one is counted in seconds from `start_at`.
-    """
+    """The first due time strictly behind `after` (aware), in UTC; None when there is none. Wall times that a clock
+    change skips come at its end; those that it repeats come once. Schedules with a star in the minute or the hour come
+    at every such minute, as Debian's cron has it. An interval of whole days keeps its wall time, a shorter one is
+    counted in seconds from `start_at`."""
     zone = zone_info(schedule.zone)
     try:
         if schedule.at is not None:

@@ -108,7 +108,7 @@ class Forgetting:
             found.left = await self._left(found)
             # Nobody else is to hear what others said.
             if found.phrase and found.request.is_owner and not found.request.scope.is_room:
-                found.files = tuple(await asyncio.to_thread(self.files.having, found.phrase))
+                found.files = tuple(await asyncio.to_thread(self.files.having, found.phrase, found.has_words))
         return found
 
     async def resume(self, before: datetime | None = None) -> int:

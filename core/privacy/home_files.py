@@ -17,6 +17,8 @@ from urllib.parse import quote, quote_plus
 from core.types import LOCAL, Scope
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from core.privacy.forgetting import Quoting
 
 HISTORY, LOG = "terminal_history", "mneme.log"
@@ -50,12 +52,12 @@ class HomeFiles:
             ]
         return [path.name for path, parts in sorted(kept.items()) if not _is_rewritten(path, "".join(parts))]
 
-    def having(self, phrase: str) -> list[str]:
-        """The files, by their place in the home, in whose bytes a phrase stands in any of its usual encodings; the log
-        of a database counts as that."""
+    def having(self, phrase: str, has_words: Callable[[str], bool]) -> list[str]:
+        """The files, by their place in the home, in whose bytes a phrase stands in any of its usual encodings, or that
+        people write and that have a paragraph with the words; the log of a database counts as that."""
         wanted = encodings(phrase)
         paths = sorted(self._home.rglob("*")) if wanted else []
-        names = [path.relative_to(self._home).as_posix() for path in paths if _has(path, wanted)]
+        names = [path.relative_to(self._home).as_posix() for path in paths if _has(path, wanted, has_words)]
         return list(dict.fromkeys(name.removesuffix("-wal") for name in names))
 
     def note(self, line: str) -> bool:
@@ -63,7 +65,8 @@ class HomeFiles:
         with contextlib.suppress(OSError):
             self._journal.touch(0o600)
             with self._journal.open("a", encoding="utf-8") as file:
-                file.write(f"{line}\n")
+                # What broke off before, on a full disk, must not take this along.
+                file.write(f"\n{line}\n")
                 file.flush()
                 os.fsync(file.fileno())
             return True
@@ -86,11 +89,13 @@ def encodings(phrase: str) -> frozenset[bytes]:
     return frozenset(one.strip('"').encode("utf-8", "replace").lower() for one in coded)
 
 
-def _has(path: Path, wanted: frozenset[bytes]) -> bool:
+def _has(path: Path, wanted: frozenset[bytes], has_words: Callable[[str], bool]) -> bool:
     """Inside of longer words too: in the rows of a database nothing stands between one text and the next."""
     longest, tail = max(map(len, wanted)), b""
     # What is no file may be waited for in vain.
     with contextlib.suppress(OSError), (path if path.is_file() else Path(os.devnull)).open("rb") as file:
+        if path.suffix in (".md", ".py", ".toml") and any(map(has_words, _text_of(path).split("\n\n"))):
+            return True
         while chunk := file.read(CHUNK_BYTES):
             tail = tail[-longest:] + chunk.lower()
             if any(one in tail for one in wanted):

@@ -27,12 +27,10 @@ LIFETIME = timedelta(minutes=10)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ButtonAction:
-    """A button: pressing it runs `command` as its person, in its scope, until it expires.
-
-    With an `address` it is a question that is taken once, by a press or by the person's next message there. With an
-    `outbox_item` (a key) it waits from when that has arrived. `origin` names the event it was asked for: asked again,
-    it replaces the first one.
-    """
+    """A button: pressing it runs `command` as its person, in its scope, until it expires. With an `address` it is a
+    question that is taken once, by a press or by the person's next message there. With an `outbox_item` (a key) it
+    waits from when that has arrived. `origin` names the event it was asked for: asked again, it replaces the first
+    one."""
 
     id: str
     scope: Scope

@@ -86,7 +86,7 @@ def noted(connection: Connection, token: str, now: datetime) -> str:
 def repeat(connection: Connection, journal: str, now: datetime) -> tuple[int, Sequence[str]]:
     """Begins the erasures of a journal that this state.db, a backup from before, does not know, and counts up to them:
     how many, and the days (ISO 8601) of those that it cannot read."""
-    known, begun, lost = counted(connection), 0, list[str]()
+    known, begun, lost = counted(connection), set[str](), list[str]()
     for number, day, token, content in sorted((int(line[0]), *line[1:]) for line in _LINE.findall(journal)):
         while counted(connection) < number:
             count(connection)
@@ -96,9 +96,10 @@ def repeat(connection: Connection, journal: str, now: datetime) -> tuple[int, Se
             except ValueError:
                 lost.append(day)
                 continue
-            begun += connection.execute(_REPEAT, {**values, "now": now}).rowcount
+            connection.execute(_REPEAT, {**values, "now": now})
+            begun.add(token)
     has_words = connection.execute("SELECT 1 FROM messages LIMIT 1").fetchone()
-    return begun, list(dict.fromkeys(lost)) if has_words else ()
+    return len(begun), list(dict.fromkeys(lost)) if has_words else ()
 
 
 def _masked(connection: Connection, token: str, content: bytes) -> bytes:

@@ -194,9 +194,9 @@ COPIES: Mapping[str, tuple[str, str]] = {
         f"UPDATE messages SET external_id = NULL WHERE {_IDS}",
     ),
     "places": (
-        # Nobody has talked there, and a platform has numbers only.
-        f"SELECT id, NULL, NULL, chat_id, thread_id FROM addresses WHERE chat_id || thread_id GLOB '*[^0-9-]*' "
-        f"AND id IN (SELECT address_id FROM sessions WHERE {visible()}) "
+        # Nobody has talked there.
+        "SELECT id, NULL, NULL, chat_id, thread_id FROM addresses "
+        f"WHERE id IN (SELECT address_id FROM sessions WHERE {visible()}) "
         "AND id NOT IN (SELECT address_id FROM sessions WHERE end_reason IS NOT 'import')",
         f"UPDATE addresses SET chat_id = 'forgotten-' || id, thread_id = '' WHERE {_IDS}",
     ),
@@ -212,9 +212,10 @@ INBOX = f"""
 """
 ENCODED = f"""
 SELECT id, text FROM messages
-WHERE session_id IN ({SESSIONS}) AND kind = 'chat' AND text GLOB '*[%&\\]*' AND (NOT :limited OR sender_id = :sender)
+WHERE session_id IN ({SESSIONS}) AND kind = 'chat' AND (NOT :limited OR sender_id = :sender)
+    AND text GLOB '*[%&\\ßẞ*_~`|]*'
 """
-"""Messages that may have the words as URLs, HTML and JSON write them, which the index does not."""
+"""Messages that may have the words as URLs, HTML, JSON and markup write them, or with ß: the index has not."""
 CONVERSATION = f"""
 SELECT id, role, kind, text, blocks, tools, sender_id FROM messages
 WHERE session_id IN (SELECT sessions.id FROM sessions WHERE {visible()}) AND (

@@ -396,11 +396,9 @@ class Outbox:
         return await self._database.execute(RETRY_DEAD, {"prefix": prefix, "now": self._clock.now()})
 
     async def recover(self, now: datetime) -> None:
-        """At the start of a process: what the one before had claimed is due again; what is 30 days old is deleted.
-
-        An answer without content stays held while an inbox entry waits at its address, whose turn is redone; else it
-        is dead. Reminders are filled by their jobs.
-        """
+        """At the start of a process: what the one before had claimed is due again; what is 30 days old is deleted. An
+        answer without content stays held while an inbox entry waits at its address, whose turn is redone; else it is
+        dead. Reminders are filled by their jobs."""
 
         def work(connection: Connection) -> None:
             values = {"now": now, "error": EXPIRED, "before": now - KEPT}

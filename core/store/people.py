@@ -220,10 +220,8 @@ class People:
     async def set_owner(self, accounts: Sequence[Account], rooms: Sequence[Scope]) -> None:
         """Makes exactly these accounts, the terminal, and those approved as owner at the command line the owner's, and
         exactly these rooms the owner's own; an account no longer listed becomes a person of its own. What was said in a
-        room no longer listed stays the owner's: the room begins with a new scope.
-
-        Writes only what differs: every command line begins with this, beside a running gateway.
-        """
+        room no longer listed stays the owner's: the room begins with a new scope. Writes only what differs: every
+        command line begins with this, beside a running gateway."""
 
         def work(connection: Connection) -> None:
             owner = _owner(connection)

@@ -45,6 +45,7 @@ WAYS = {
     "HTML by name": "Z&uuml;rich Nord",
     "URL": "https://maps.example/?q=Z%C3%BCrich%20Nord&z=3",
     "form": "q=Z%c3%bcrich+Nord",
+    "markup": "**Zü**rich ~~No~~rd",
 }
 
 
@@ -120,6 +121,32 @@ def test_the_names_of_an_import_go_along(home: Path) -> None:
     assert left[1]["session"] == "ferries"
     imported(home, [{**LINES[0], "text": "The boat is here", "id": "m2"}])
     assert "The boat is here" in good(home, "export"), "a place that was renamed stands in nobody's way"
+
+
+def test_an_imported_chat_that_is_named_by_a_number_too(home: Path) -> None:
+    imported(home, [{**LINES[1], "session": "555123", "chat": "555123"}])
+    (home / "history.jsonl").unlink()
+    assert CLEAN in good(home, "forget", "555123", "--yes")
+    assert "555123" not in good(home, "export")
+
+
+async def test_a_sharp_s_is_found_by_two(home: Path) -> None:
+    async with open_gateway(home, ScriptedModel(says("Fine."))) as harness:
+        await harness.say("In der Langen Straße")
+        receipt = await forget(harness, "strasse")
+        assert NOTHING in receipt
+        assert having(home, "Straße") == []
+
+
+@pytest.mark.parametrize("text", ["It is in the blue\ndrawer.", "There are Blue Drawers", "**Blue** dräwer"])
+async def test_instructions_that_have_the_words_in_other_forms_are_named(home: Path, text: str) -> None:
+    async with open_gateway(home, ScriptedModel(says("Fine."))) as harness:
+        await harness.say("I like the blue drawer")
+        (home / "AGENTS.md").write_text(f"Be kind.\n\n{text}\n")
+        assert "it still stands in `AGENTS.md`." in await forget(harness, "blue drawer")
+        (home / "AGENTS.md").write_text("Be blue.\n\nHave a drawer.\n")
+        await harness.say("I like the blue drawer")
+        assert CLEAN in await forget(harness, "blue drawer")
 
 
 def test_in_a_shell_the_owner_hears_where_it_still_stands(home: Path) -> None:

@@ -78,7 +78,7 @@ def test_run_and_check_say_it_too(home: Path) -> None:
     assert having("Zanzibar", home) == []
     put_back(copy, home)
     done = mneme(home, "chat", stdin="hello\n")
-    assert "is forgotten again" in done.stderr
+    assert "is forgotten again (1 erasure)" in done.stderr
     assert "is forgotten again" in done.stdout
     assert having("Zanzibar", home) == [], "as often as it is put back"
 
@@ -147,6 +147,7 @@ def test_where_nothing_can_be_noted_the_receipt_says_so(home: Path) -> None:
 def test_a_line_that_broke_off_is_passed_over(home: Path) -> None:
     good(home, "chat", stdin=SAID)
     copy = backed_up(home)
+    home.with_name("home.erasures").write_text("1 2026-11-22 0123456789abcdef 0")
     good(home, "forget", "Zanzibar", "--yes")
     with home.with_name("home.erasures").open("a") as journal:
         journal.write("99 2026-11-22 0123456789abcdef 0\n\n99 2026-11-22 0123")
