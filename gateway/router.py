@@ -68,7 +68,7 @@ class Router:
         self._refused_at: dict[Payer, datetime] = {}
         self._adapters: Mapping[str, Adapter] = {}
         self._tasks: asyncio.TaskGroup
-        self._running: set[asyncio.Task[None]] = set()
+        self._running: dict[asyncio.Task[None], PendingEvent] = {}
         self._unanswered: set[PendingEvent] = set()
         self._answered_at = 0.0
         self._events: dict[int, PendingEvent] = {}
@@ -167,8 +167,8 @@ class Router:
         if not event.is_overheard:
             self._unanswered.add(event)
         task = self._tasks.create_task(self._serve(event))
-        self._running.add(task)
-        task.add_done_callback(self._running.discard)
+        self._running[task] = event
+        task.add_done_callback(self._running.pop)
         return asyncio.shield(task)
 
     @property
@@ -177,7 +177,11 @@ class Router:
         return len(self._unanswered)
 
     async def drain(self, patience_s: float) -> None:
-        """Waits until all has been served, at most `patience_s` after the last answer."""
+        """Waits until all has been served, at most `patience_s` after the last answer; what is held goes on after the
+        next start."""
+        for task, event in self._running.items():
+            if not event.is_ready.is_set() and not event.is_beside:
+                task.cancel()
         clock = asyncio.get_running_loop().time
         self._answered_at = clock()
         while self._running and (rest_s := self._answered_at + patience_s - clock()) > 0:

@@ -126,6 +126,16 @@ async def test_what_was_kept_is_answered_after_a_restart(home: Path, moments: Mo
         assert await harness.services.inbox.waiting() == []
 
 
+async def test_what_is_held_is_not_waited_for_at_the_end(home: Path, moments: Moments) -> None:
+    model = ScriptedModel()
+    async with open_gateway(home, model, LIMITS) as harness, asyncio.timeout(20):
+        for number in range(BURST + 2):
+            await begun(harness, f"message {number}.", **in_topic(number))
+        await harness.router.drain(60)
+        assert len(model.requests) == BURST
+        assert len(await harness.services.inbox.waiting()) == 2, "they are answered after the next start"
+
+
 async def test_the_owner_is_never_slowed(home: Path, moments: Moments) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model, LISTED + LIMITS) as harness, asyncio.timeout(20):
