@@ -32,7 +32,7 @@ from core.store.notes import Operation
 from core.store.query import DEFAULT_ROLES, SearchPlan, SearchQuery
 from core.store.rows import Connection, Row, account_in, clean, load_inbound, moment
 from core.store.sqlite.database import Database
-from core.store.sqlite.indexing import compact, compact_step
+from core.store.sqlite.indexing import compact, compact_step, latest
 from core.store.sqlite.schema import list_value
 from core.store.sqlite.text_index import TextIndex, is_stale
 from core.text.normalize import bare, is_unspaced
@@ -248,9 +248,10 @@ def _find(connection: Connection, found: ErasureList, query: SearchQuery) -> Quo
     roles = query.roles if query.roles != DEFAULT_ROLES else (*query.roles, "tool")
     query = replace(query, scopes=request.scopes, asker=request.account, roles=roles)
     if request.is_limited:
-        query = replace(query, is_own=True, roles=("user",), scopes=frozenset({request.scope}))
+        own = ("user",) if "user" in roles else ()
+        query = replace(query, is_own=True, roles=own, scopes=frozenset({request.scope}))
     if found.made_at is None:
-        found.upto = int(connection.execute("SELECT COALESCE(MAX(id), 0) FROM messages").fetchone()[0])
+        found.upto = latest(connection)
     else:
         found.ids["asked"] = [row["id"] for row in connection.execute(erasure.ASKED, found.values)]
     plan, found.phrase, ids = _messages(connection, query)

@@ -287,6 +287,7 @@ async def test_of_rooms_that_one_has_left_and_of_their_past_too(home: Path) -> N
     async with open_gateway(home, options=OPEN_ROOM) as harness:
         await harness.say("Zanzibar is mine", "7", **ROOM)
         await harness.say("Zanzibar is ours", "8", **ROOM)
+        assert "nothing to forget" in (await harness.say("/forget Zanzibar role:assistant", "7")).text
         await harness.services.database.execute("UPDATE scopes SET key = 'room:telegram:-100#2' WHERE key GLOB 'room*'")
         assert "1 thing of yours in rooms" in (await harness.say("/forget Zanzibar", "7")).text
     async with open_gateway(home) as harness:
