@@ -248,8 +248,7 @@ def _find(connection: Connection, found: ErasureList, query: SearchQuery) -> Quo
     roles = query.roles if query.roles != DEFAULT_ROLES else (*query.roles, "tool")
     query = replace(query, scopes=request.scopes, asker=request.account, roles=roles)
     if request.is_limited:
-        own = ("user",) if "user" in roles else ()
-        query = replace(query, is_own=True, roles=own, scopes=frozenset({request.scope}))
+        query = _of_own(query, request.scope)
     if found.made_at is None:
         found.upto = latest(connection)
     else:
@@ -270,6 +269,11 @@ def _find(connection: Connection, found: ErasureList, query: SearchQuery) -> Quo
     _find_repeats(connection, found, quoting)
     _find_copies(connection, found, quoting)
     return quoting
+
+
+def _of_own(query: SearchQuery, room: Scope) -> SearchQuery:
+    roles = tuple(role for role in query.roles if role == "user")
+    return replace(query, is_own=True, roles=roles, scopes=frozenset({room}))
 
 
 def _messages(connection: Connection, query: SearchQuery) -> tuple[SearchPlan, str, set[int]]:
