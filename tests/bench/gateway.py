@@ -1,7 +1,8 @@
 """What a message costs in the gateway, beside a bare echo bot over the same loopback Bot API.
 
-Both are processes of their own; the servers run in this one, so that only what the bot does is counted. Each chat says
-its next message when the last one is answered. CPU and memory are read from /proc, so this needs Linux.
+Both are processes of their own; the servers run in this one, so that only what the bot does is counted. Each chat is
+that of another person, who says their next message when the last one is answered; the first of them is the owner. CPU
+and memory are read from /proc, so this needs Linux.
 """
 
 from __future__ import annotations
@@ -121,7 +122,10 @@ async def _running(
     environment = {"PATH": os.environ["PATH"], "MNEME_HOME": str(home)}
     command = [sys.executable, "-m", "tests.bench.echo_bot", api.token, api.url]
     if kind != "echo bot":
-        (home / "mneme.toml").write_text(f"[owner]\ntelegram = {list(people)}\n")
+        others = ", ".join(f'"telegram:{person}"' for person in people[1:])
+        (home / "mneme.toml").write_text(
+            f"[owner]\ntelegram = [{people[0]}]\n[access]\npeople = [{others}]\n[limits]\nturns_per_minute = 100000\n"
+        )
         environment |= {"TELEGRAM_BOT_TOKEN": api.token, "MNEME_TELEGRAM_API_URL": api.url}
         command = [sys.executable, "-m", "gateway.cli.main", "run"]
     if model is not None:
