@@ -12,13 +12,16 @@ import random
 import statistics
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.fixtures.kill_storm import answer_all
 from tests.fixtures.live_system import KEY, PERSON, LiveSystem
 from tests.fixtures.messages_api import MessagesApi
+from tests.fixtures.model_reply import ModelReply
 
 MEMBERS = range(6001, 6021)
 LASTS_S = float(os.environ.get("MNEME_HOSTILE_S", "600"))
@@ -26,6 +29,8 @@ ALONE, PAUSE_S = 40, 1.0
 """Messages of the owner before the others come, and seconds between two of them."""
 EACH_S = 1.0
 """Seconds between two messages of one member: three times what the limits let through."""
+FIRST_WORDS_S = 0.5
+"""A quick model takes so long to its first word."""
 LONGEST = 4096
 TIMES = 2.0
 HOSTILE = (
@@ -50,7 +55,7 @@ HOSTILE = (
 async def test_the_owner_is_answered_as_fast_as_alone(home: Path) -> None:
     listed = ", ".join(f'"telegram:{member}"' for member in MEMBERS)
     options = f"[access]\npeople = [{listed}]\n"
-    async with LiveSystem.open(home, MessagesApi(answer_all, key=KEY), options) as live:
+    async with LiveSystem.open(home, MessagesApi(_answer, key=KEY), options) as live:
         await live.start()
         numbers = itertools.count()
         alone_s = [await _asked(live, next(numbers)) for _ in range(ALONE)]
@@ -72,6 +77,12 @@ async def test_the_owner_is_answered_as_fast_as_alone(home: Path) -> None:
         assert live.telegram.violations == []
         assert await live.stop() == 0
         assert live.query("PRAGMA integrity_check") == [("ok",)]
+
+
+def _answer(body: dict[str, Any]) -> ModelReply:
+    first_words = asyncio.Event()
+    asyncio.get_running_loop().call_later(FIRST_WORDS_S, first_words.set)
+    return replace(answer_all(body), hold=first_words)
 
 
 async def _asked(live: LiveSystem, number: int) -> float:

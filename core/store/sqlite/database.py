@@ -52,7 +52,7 @@ SENTENCES = {
 """What is told for a message of SQLite that has these words."""
 GLANCE_STEPS = 1_000
 """Steps of SQLite's machine (0.1 ms) between two looks at the time."""
-SHORT_S, SHORT_WRITES = 0.001, 16
+SHORT_S, SHORT_WRITES = 0.001, 32
 """A short write may hold the event loop where the last ones took less than this on average; the hop takes a tenth of
 it. One in so many is done in the thread, which writes the log back into the file when that is due."""
 
