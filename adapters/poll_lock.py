@@ -4,8 +4,6 @@ A file lock, so that the system releases it however its process ends. Where ther
 cannot be written) nothing is locked, and the platform's own refusal has to do.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import tempfile

@@ -3,8 +3,6 @@
 Vendors put into their errors what they were sent: addresses with a token, headers, the key that they refuse.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import re

@@ -109,7 +109,7 @@ Count = Annotated[int, Field(gt=0, le=10**9)]
 Days = Annotated[float, Field(gt=0, le=36_500, allow_inf_nan=False)]
 Amount = Annotated[float, Field(ge=0, le=10**6, allow_inf_nan=False)]
 Seconds = Annotated[float, Field(gt=0, le=10**7, allow_inf_nan=False)]
-Limited = Literal["answers", "input_tokens", "output_tokens", "money", "scheduled_questions", "reminders"]
+Limited = Literal["answers", "input_tokens", "output_tokens", "money", "scheduled_questions", "reminders", "files"]
 _OFF = BeforeValidator(lambda value: 0 if value == "off" else value)
 DayLimits = Mapping[Limited, Annotated[float, Field(ge=0, le=10**12, allow_inf_nan=False), _OFF]]
 """The most of each in a day; 0: no limit."""

@@ -1,7 +1,5 @@
 """Everything of ours that can go wrong, as one tree. Messages are sentences a person can act on."""
 
-from __future__ import annotations
-
 from config.masking import masked
 
 

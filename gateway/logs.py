@@ -3,8 +3,6 @@
 Says when something starts, stops or fails; what people say is never logged.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 from io import TextIOWrapper

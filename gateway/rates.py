@@ -3,8 +3,6 @@
 In memory, on the machine's own clock: after a restart all may be used again.
 """
 
-from __future__ import annotations
-
 from time import monotonic
 
 from config.settings import Limits

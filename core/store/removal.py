@@ -3,8 +3,6 @@
 What is being answered is the router's to end. In rooms, each press and each job is judged by `gateway.access`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable
 from datetime import datetime
 

@@ -189,6 +189,13 @@ FROM calls WHERE at >= :since AND """
 _SET = """
 SELECT COALESCE(SUM(is_prompt), 0) AS scheduled_questions, COALESCE(SUM(NOT is_prompt), 0) AS reminders
 FROM jobs WHERE created_at >= :since AND """
+_FILES = f"""
+SELECT COUNT(*) AS files FROM sessions JOIN scopes ON scopes.id = sessions.scope_id
+CROSS JOIN messages ON messages.session_id = sessions.id
+WHERE {in_list("substr(scopes.key, 9)", "accounts")} AND sessions.last_at >= :since
+    AND messages.kind = 'command' AND messages.text = '/export' AND messages.created_at >= :since
+"""
+"""What was asked for that is made as a file: exports."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -260,9 +267,9 @@ class UsageLog:
             until = start
         return found
 
-    async def budgets(self, payer: Payer, now: datetime) -> list[Budget]:
-        """That of the person, with all linked accounts, and of the room; none of the owner, who is exempt unless the
-        limits say otherwise."""
+    async def budgets(self, payer: Payer, now: datetime, names: Sequence[str] = get_args(Limited)) -> list[Budget]:
+        """That of the person, with all linked accounts, and of the room, as far as these limits go; none of the owner,
+        who is exempt unless the limits say otherwise."""
         limits, midnight = self._limits, now.astimezone(self._zone).replace(hour=0, minute=0, second=0, microsecond=0)
 
         def work(connection: Connection) -> list[Budget]:
@@ -276,11 +283,18 @@ class UsageLog:
             keys = sorted({account.key, *(rows.account_in(row).key for row in linked)})
             values = {"since": midnight, "accounts": list_value(keys), "room": scope, "owner": limits.day_for_owner}
             whose = [Scope(key=f"account:{keys[0]}"), *([scope] if scope.is_room else [])]
-            return [self._budget(connection, one, limits, values) for one in whose]
+            return [self._budget(connection, one, limits, values, names) for one in whose]
 
         return await self._database.glance(work)
 
-    def _budget(self, connection: Connection, scope: Scope, limits: Limits, values: Mapping[str, object]) -> Budget:
+    def _budget(
+        self,
+        connection: Connection,
+        scope: Scope,
+        limits: Limits,
+        values: Mapping[str, object],
+        names: Sequence[str],
+    ) -> Budget:
         whose, most = (_OF_ROOM, limits.room_day) if scope.is_room else (_OF_PERSON, limits.day)
         calls = connection.execute(f"{_CALLED} {whose} GROUP BY model", values).fetchall()
         sums = [UsageSum(kind="chat", model=row["model"], calls=row["turns"], usage=_usage(row)) for row in calls]
@@ -288,11 +302,13 @@ class UsageLog:
         used: dict[str, float] = {"answers": spent.calls, "money": spent.cost or 0.0}
         used |= {"input_tokens": spent.usage.sent, "output_tokens": spent.usage.output}
         used |= dict(connection.execute(f"{_SET} {whose}", values).fetchone())
+        is_made = "files" in names and not scope.is_room
+        used["files"] = connection.execute(_FILES, values).fetchone()["files"] if is_made else 0
         return Budget(scope=scope, limits=most, used=used, prices=self._prices)
 
     async def check(self, payer: Payer, now: datetime, *names: Limited) -> None:
         """Raises LimitReached where one of these limits is reached for `payer` today; of none, those of models."""
-        for one in await self.budgets(payer, now):
+        for one in await self.budgets(payer, now, names):
             for name in one.reached(names or ASKED):
                 whose, zone = "this room" if one.scope.is_room else "you", self._zone.key
                 raise LimitReached(_REACHED.format(whose=whose, used=one.said(name), zone=zone))

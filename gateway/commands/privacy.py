@@ -16,7 +16,7 @@ from core.notes.notebook import FILES
 from core.store.erasure import ErasureList
 from core.text.normalize import shortened
 from core.transfer.formats import to_line
-from core.types import Answer, Command, File
+from core.types import Answer, Command, File, Payer
 from gateway import texts
 from gateway.commands.registry import CommandContext, announced
 from gateway.services import STATE, Services
@@ -119,6 +119,8 @@ class ExportCommands:
     async def run(self, command: Command, context: CommandContext) -> Answer:
         if context.scope.is_room or not context.inbound.is_direct:
             raise Refused(texts.EXPORT_DIRECT_ONLY)
+        payer = Payer(scope=context.scope, user_id=context.account.user_id)
+        await self._services.usage_log.check(payer, self._services.clock.now(), "files")
         said = (to_line(record) async for record in self._services.archive.export(context.scopes))
         held = (json.dumps(row, ensure_ascii=False, default=str) async for row in self._held(context))
         day = f"{self._services.clock.now():%Y-%m-%d}"

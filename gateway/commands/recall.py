@@ -3,8 +3,6 @@
 The query language is in `core/search/query.py`, how results look in `core/search/results.py`.
 """
 
-from __future__ import annotations
-
 import re
 from datetime import tzinfo
 

@@ -12,11 +12,11 @@ from datetime import UTC, datetime
 from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
-from config.settings import Settings, SettingsError
+from config.settings import Limited, Settings, SettingsError
 from core.models.claude import Claude
 from core.types import Address, Scope
 from gateway import services
@@ -306,6 +306,25 @@ async def test_jobs_of_a_day(home: Path, clock: SteadyClock) -> None:
         assert "is set" in await said(harness, set_)
 
 
+async def files(harness: GatewayHarness, who: str = "7") -> int:
+    reply = await harness.say("/export", who, message_id=f"m{next(IDS)}")
+    assert reply.answer is not None
+    return len(reply.answer.files)
+
+
+async def test_files_of_a_day(home: Path, clock: SteadyClock) -> None:
+    async with gateway(home, person(files=2)) as (harness, _):
+        assert "0 of 2 files" in await said(harness, "/usage")
+        for _ in range(2):
+            assert await files(harness)
+        assert "2 of 2 files" in await said(harness, "/usage")
+        assert await said(harness, "/export") == FOR_YOU.replace("answers", "files")
+        assert await files(harness, "42"), "the owner's"
+        assert await said(harness, "Hello") == ANSWER
+        clock.advance(days=1)
+        assert await files(harness)
+
+
 async def test_turns_at_once_go_over_by_no_more_than_themselves(home: Path, clock: SteadyClock) -> None:
     gate = asyncio.Event()
 
@@ -357,7 +376,7 @@ async def test_an_answer_that_was_begun_anew_is_paid_for_too(home: Path, clock: 
 
 
 async def test_off_is_no_limit(home: Path, clock: SteadyClock) -> None:
-    names = ("answers", "input_tokens", "output_tokens", "money", "scheduled_questions", "reminders")
+    names = get_args(Limited)
     off = {name: '"off"' if number % 2 else 0 for number, name in enumerate(names)}
     async with gateway(home, person(**off)) as (harness, _):
         assert {await said(harness, "Hello") for _ in range(3)} == {ANSWER}
