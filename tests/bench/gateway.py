@@ -1,8 +1,9 @@
 """What a message costs in the gateway, beside a bare echo bot over the same loopback Bot API.
 
 Both are processes of their own; the servers run in this one, so that only what the bot does is counted. Each chat is
-that of another person, who says their next message when the last one is answered; the first of them is the owner. CPU
-and memory are read from /proc, so this needs Linux.
+that of another person, who says their next message when the last one is answered; the first of them is the owner. In
+the lines "one person" all chats are accounts of the owner, who sees them all: each message looks through every history.
+CPU and memory are read from /proc, so this needs Linux.
 """
 
 from __future__ import annotations
@@ -74,25 +75,26 @@ async def measure(folder: Path, messages: int = MESSAGES) -> str:
     ]
     for chats in CHATS:
         floor = 0.0
-        for kind in ("echo bot", "no model", "model"):
-            home = folder / f"{kind} {chats}"
+        one_person = [(kind, ", one person") for kind in ("no model", "model") if chats > 1]
+        for kind, whose in [("echo bot", ""), ("no model", ""), ("model", ""), *one_person]:
+            home = folder / f"{kind}{whose} {chats}"
             home.mkdir()
-            cost = await _cost(kind, chats, messages, home)
+            cost = await _cost(kind, chats, messages, home, is_one_person=bool(whose))
             floor = floor or cost.cpu_ms
             first, last = (_percentiles(found) for found in (cost.first_ms, cost.last_ms))
             lines.append(
-                f"| {kind} | {chats} | {cost.cpu_ms:.1f} | {cost.cpu_ms / floor:.1f}x | {cost.per_s:.0f} | {first} "
-                f"| {last} | {cost.calls:.1f} | {cost.memory_mb:.0f} |"
+                f"| {kind}{whose} | {chats} | {cost.cpu_ms:.1f} | {cost.cpu_ms / floor:.1f}x | {cost.per_s:.0f} "
+                f"| {first} | {last} | {cost.calls:.1f} | {cost.memory_mb:.0f} |"
             )
     return "\n".join(lines)
 
 
-async def _cost(kind: str, chats: int, messages: int, home: Path) -> GatewayCost:
+async def _cost(kind: str, chats: int, messages: int, home: Path, *, is_one_person: bool) -> GatewayCost:
     async with AsyncExitStack() as stack:
         api = await stack.enter_async_context(TimedApi())
         model = await stack.enter_async_context(MessagesApi(key=KEY)) if kind == "model" else None
         people = range(PERSON, PERSON + chats)
-        process = await stack.enter_async_context(_running(kind, home, api, model, people))
+        process = await stack.enter_async_context(_running(kind, home, api, model, people, is_one_person))
         share = [max(1, messages // chats)] * chats
         await asyncio.gather(*(_talk(api, person, WARM_UP, kind) for person in people))
         calls, before, began = len(api.calls), _cpu_s(process.pid), time.perf_counter()
@@ -117,14 +119,15 @@ async def _cost(kind: str, chats: int, messages: int, home: Path) -> GatewayCost
 
 @asynccontextmanager
 async def _running(
-    kind: str, home: Path, api: TimedApi, model: MessagesApi | None, people: Sequence[int]
+    kind: str, home: Path, api: TimedApi, model: MessagesApi | None, people: Sequence[int], is_one_person: bool
 ) -> AsyncIterator[asyncio.subprocess.Process]:
     environment = {"PATH": os.environ["PATH"], "MNEME_HOME": str(home)}
     command = [sys.executable, "-m", "tests.bench.echo_bot", api.token, api.url]
     if kind != "echo bot":
-        others = ", ".join(f'"telegram:{person}"' for person in people[1:])
+        owners = list(people if is_one_person else people[:1])
+        others = ", ".join(f'"telegram:{person}"' for person in people[len(owners) :])
         (home / "mneme.toml").write_text(
-            f"[owner]\ntelegram = [{people[0]}]\n[access]\npeople = [{others}]\n[limits]\nturns_per_minute = 100000\n"
+            f"[owner]\ntelegram = {owners}\n[access]\npeople = [{others}]\n[limits]\nturns_per_minute = 100000\n"
         )
         environment |= {"TELEGRAM_BOT_TOKEN": api.token, "MNEME_TELEGRAM_API_URL": api.url}
         command = [sys.executable, "-m", "gateway.cli.main", "run"]
