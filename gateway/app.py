@@ -44,9 +44,10 @@ from core.store.sync import SyncQueue
 from gateway import texts
 from gateway.access import Access
 from gateway.commands.accounts import AccountCommands
+from gateway.commands.export import ExportCommands
 from gateway.commands.facts import FactCommands
 from gateway.commands.memory import MemoryCommands
-from gateway.commands.privacy import ExportCommands, ForgetCommands
+from gateway.commands.privacy import ForgetCommands
 from gateway.commands.recall import RecallCommands
 from gateway.commands.registry import CommandGroup, Commands
 from gateway.commands.reminders import ReminderCommands

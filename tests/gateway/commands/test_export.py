@@ -13,7 +13,7 @@ from core.store.archive import KINDS
 from core.store.sqlite.database import Database
 from core.transfer.formats import parse_line
 from core.types import Account, Address, Answer, File, Scope
-from gateway.commands import privacy
+from gateway.commands import export
 from tests.fixtures.gateway_harness import KeptReply, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 from tests.fixtures.stored_history import StoredHistory
@@ -149,12 +149,12 @@ async def test_what_is_long_is_packed_and_what_is_too_long_is_said(home: Path, m
     async with open_gateway(home, ScriptedModel()) as harness:
         for number in range(6):
             await harness.say(f"{number} " + "kayak " * 400, "7")
-        monkeypatch.setattr(privacy, "PLAIN_BYTES", 6000)
+        monkeypatch.setattr(export, "PLAIN_BYTES", 6000)
         reply = await harness.say("/export", "7")
         packed = [gzip.decompress(file.content) for file in files(reply) if file.name.endswith(".gz")]
         assert len(packed) == 2
         assert all(json.loads(line) for part in packed for line in part.splitlines())
-        monkeypatch.setattr(privacy, "EXPORT_BYTES", 9000)
+        monkeypatch.setattr(export, "EXPORT_BYTES", 9000)
         reply = await harness.say("/export", "7")
         assert "`mneme export`" in reply.text
         assert files(reply) == ()
