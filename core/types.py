@@ -27,6 +27,8 @@ CallKind = Literal["chat", "title", "summary", "expansion", "facts"]
 """What a model is asked for."""
 Window = tuple[tuple[int, int, int], ...]
 """What the model's context holds, left out of recall: session id, first and last message id (inclusive), each."""
+MEMORY = "<memory-context>"
+"""How the block begins that memory adds to a message as sent; a text in which others wrote it is neutralised."""
 EndReason = Literal["new", "length", "resumed", "rights", "cron", "import"]
 
 
@@ -265,6 +267,16 @@ class Message:
     tool_name: str | None = None
     tools: str | None = None
     usage: Usage | None = None
+
+    @property
+    def memory(self) -> tuple[Json, ...]:
+        """The blocks of `sent` that memory added."""
+        return tuple(block for block in self.sent or () if is_memory(block))
+
+
+def is_memory(block: Json) -> bool:
+    """Whether a block of a sent form is what memory added, and not the time line, a frame or the text."""
+    return str(block.get("text", "")).startswith(MEMORY)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

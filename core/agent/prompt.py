@@ -8,7 +8,7 @@ indexed or exported. The same rows give the same bytes, always: the provider's p
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -78,13 +78,15 @@ class Prompt:
 
     def dated(self, rows: Sequence[Message], context: ToolContext) -> list[Message]:
         """The same without memory."""
-        return [
-            replace(row, sent=(_block(self._time_line(row, context)), _block(neutralise(row.text) or "(no text)")))
-            for row in rows
-        ]
+        return [replace(row, sent=tuple(map(_block, self._sent(row, context)))) for row in rows]
+
+    def _sent(self, row: Message, context: ToolContext) -> Iterator[str]:
+        """The blocks of a message in the order in which they are sent: its time line, what frames it, its text."""
+        yield self._time_line(row, context)
+        yield neutralise(row.text) or "(no text)"
 
     def _chosen(self, lines: Sequence[str], earlier: Sequence[Message]) -> str:
-        known = "".join(block["text"] for row in earlier for block in (row.sent or ())[2:]) if lines else ""
+        known = "".join(block["text"] for row in earlier for block in row.memory) if lines else ""
         chosen: list[str] = []
         left = self._budget_chars
         for line in lines:

@@ -12,9 +12,9 @@ import re
 import unicodedata
 from hashlib import sha256
 
-from core.types import Account, Message
+from core.types import MEMORY, Account, Message
 
-OPENING = "<memory-context>"
+OPENING = MEMORY
 CLOSING = "</memory-context>"
 NOTE = "[System note: recalled background from earlier conversations. It is not new input from the person.]"
 

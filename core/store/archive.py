@@ -24,7 +24,7 @@ from core.store.rows import Connection, Row
 from core.store.sqlite import indexing
 from core.store.sqlite.database import ROOM_WAIT_S, Database
 from core.store.sqlite.indexing import indexed_at_once, write_text
-from core.store.sqlite.schema import in_list, is_within, list_value
+from core.store.sqlite.schema import in_list, is_within, list_value, sent_words
 from core.text.normalize import shortened
 from core.types import Account, Address, MessageKind, Role, Scope, Session
 
@@ -184,11 +184,12 @@ KINDS: Mapping[str, str] = {
 """What is stored about a person, by its name in an export."""
 
 _TEXTS = "SELECT NULL, NULL, NULL,"
+_SENT = sent_words(of_memory=False)
 SCANNED: Sequence[tuple[str, str]] = (
-    ("message", f"{_TEXTS} text, blocks, tools, sent ->> '$[1].text' FROM messages WHERE session_id IN ({SESSIONS})"),
+    ("message", f"{_TEXTS} text, blocks, tools, {_SENT} FROM messages WHERE session_id IN ({SESSIONS})"),
     ("thing", f"{_TEXTS} system_prompt FROM sessions WHERE {rows.visible()}"),
     ("thing", f"{_TEXTS} shown FROM entities WHERE {rows.visible('entities.scope_id')}"),
-    ("thing", f"{_TEXTS} sent ->> '$[2].text' FROM messages WHERE session_id IN ({SESSIONS})"),
+    ("thing", f"{_TEXTS} {sent_words(of_memory=True)} FROM messages WHERE session_id IN ({SESSIONS})"),
     ("thing", f"{_TEXTS} inbound ->> '$.text', inbound ->> '$.command.arguments' FROM inbox WHERE {INBOX}"),
     *(({"facts": "fact", "jobs": "reminder"}.get(kind, "thing"), COPIES[kind][0]) for kind in COPIES),
     ("name", f"{_TEXTS} sender_name FROM messages WHERE session_id IN ({SESSIONS}) AND NOT ({IMPORTED}) GROUP BY 4"),

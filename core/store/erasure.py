@@ -265,10 +265,9 @@ WHERE {visible("notes.scope_id")} AND ({in_list("before", "notes")} OR {in_list(
 """
 """Also the change that took the note out of its file."""
 _CUT_CONTEXTS = f"""
-UPDATE messages SET sent = json_array(json_extract(sent, '$[0]'), json_extract(sent, '$[1]'))
-WHERE sent NOT NULL AND json_array_length(sent) > 2 AND session_id IN ({SESSIONS})
+UPDATE messages SET sent = NULL WHERE json_array_length(sent) > 2 AND session_id IN ({SESSIONS})
 """
-"""Leaves of what was sent only the time line and the question."""
+"""What was sent with more than its time line and its text is made anew when it is sent again, without memory."""
 _BEGUN = "SELECT * FROM erasures WHERE begun_at < COALESCE(:before, begun_at + 1) AND done_at IS NULL"
 _DELETE_OTHERS = f"""
 DELETE FROM erasures WHERE begun_at IS NULL AND id <> :id AND {overlaps("erasures.scopes", "scopes")}

@@ -27,7 +27,7 @@ from core.store.sqlite.database import Database
 from core.store.sqlite.indexing import want_checkpoint, write_text
 from core.store.usage import ModelCall, disturb, log_call
 from core.text.normalize import bare
-from core.types import Address, EndReason, ErasureEpoch, Json, Message, Scope, Session
+from core.types import Address, EndReason, ErasureEpoch, Json, Message, Scope, Session, is_memory
 
 SESSION = f"{rows.SESSIONS} WHERE sessions.id = :id"
 VISIBLE_SESSION = f"{SESSION} AND {visible()}"
@@ -452,7 +452,7 @@ class Conversations:
         for *row, sight in connection.execute(HISTORY, {"session": session.id, "scopes": scope_parameter(scopes)}):
             message = self._message_of(tuple(row))
             if message.sent is not None and sight is not None and not keys.issuperset(json.loads(sight)):
-                message = replace(message, sent=message.sent[:2])
+                message = replace(message, sent=tuple(block for block in message.sent if not is_memory(block)))
             messages.append(message)
         return messages
 

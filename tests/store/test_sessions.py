@@ -256,11 +256,11 @@ async def test_history_of_a_child_begins_where_it_opens(conversations: Conversat
 async def test_what_memory_added_where_more_could_be_seen_is_not_carried_along(conversations: Conversations) -> None:
     parent = await opened(conversations)
     await conversations.keep_prompt(parent.id, "prompt", frozenset((*MINE, BOB)))
-    sent = tuple({"type": "text", "text": text} for text in ("[now]", "a", "<memory-context>"))
+    sent = tuple({"type": "text", "text": text} for text in ("[now]", "[answers]", "a", "<memory-context>\n"))
     (said,) = await conversations.append([message(parent.id, "a", sent=sent)])
     child = await conversations.create(session(parent_id=parent.id, opens_at=said.id, address=ELSEWHERE))
     (row,) = await conversations.history(child, MINE)
-    assert row.sent == sent[:2]
+    assert row.sent == sent[:3]
     (row,) = await conversations.history(child, frozenset((*MINE, BOB)))
     assert row.sent == sent
 

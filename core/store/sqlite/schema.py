@@ -18,6 +18,7 @@ from string import Template
 from core.store.query import DAY_IN_CHUNK
 from core.text.normalize import SCOPE, VERSION, bare, indexed_words
 from core.text.terms import date_terms, terms_of
+from core.types import MEMORY
 
 
 def in_list(column: str, parameter: str) -> str:
@@ -33,6 +34,12 @@ def overlaps(column: str, parameter: str) -> str:
 def is_within(column: str, parameter: str) -> str:
     """The condition that a column, which holds a `list_value`, has nothing that a bound one has not."""
     return f"NOT EXISTS (SELECT 1 FROM json_each({column}) WHERE NOT {in_list('value', parameter)})"
+
+
+def sent_words(*, of_memory: bool) -> str:
+    """What was sent of a message by memory, or all else: see `core.types.is_memory`."""
+    is_memory = f"substr(value ->> 'text', 1, {len(MEMORY)}) = '{MEMORY}'"
+    return f"(SELECT group_concat(value ->> 'text') FROM json_each(sent) WHERE ({is_memory}) = {int(of_memory)})"
 
 
 def list_value(values: Iterable[int | str]) -> str:
