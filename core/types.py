@@ -20,9 +20,9 @@ MessageKind = Literal["chat", "quote", "command", "notice"]
 tools returned). command: a slash command and its answer, kept, for nobody's eyes. notice: said to the person only."""
 InboundKind = Literal["message", "edit", "delete", "action"]
 Origin = Literal["typed", "pasted", "forwarded", "via_bot", "member", "tool", "service", "file", "imported"]
-"""Who said a text decides what becomes of it. Of messages typed, forwarded, via_bot (by a bot that the person called)
-and imported are stored; which part of a typed one was pasted is read off its text (`core.guard.fence`); member is
-what others in a room typed."""
+"""Who said a text decides what becomes of it. Of messages typed, forwarded, via_bot (by a bot that the person called),
+imported and tool (the task of a delegated session) are stored; which part of a typed one was pasted is read off its
+text (`core.guard.fence`); member is what others in a room typed."""
 CallKind = Literal["chat", "title", "summary", "expansion", "facts"]
 """What a model is asked for."""
 Window = tuple[tuple[int, int, int], ...]
@@ -221,7 +221,8 @@ class Usage:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
     """One conversation at one address. `opens_at`: the parent's first message that the model still sees. `sight`: what
-    could be seen since the prompt was written. `is_incognito`: it lives in memory only. `link_base`: see `Inbound`."""
+    could be seen since the prompt was written. `is_incognito`: it lives in memory only. `is_delegated`: the model talks
+    to itself there, on behalf of its parent, whose lineage is another. `link_base`: see `Inbound`."""
 
     id: int = 0
     address: Address
@@ -241,6 +242,7 @@ class Session:
     end_reason: EndReason | None = None
     messages: int = 0
     is_incognito: bool = False
+    is_delegated: bool = False
 
     @property
     def is_remembered(self) -> bool:

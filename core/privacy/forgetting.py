@@ -246,7 +246,7 @@ def _find(connection: Connection, found: ErasureList, query: SearchQuery) -> Quo
     request = found.request
     found.is_narrowed = query != SearchQuery(text=query.text, scopes=query.scopes, asker=query.asker)
     roles = query.roles if query.roles != DEFAULT_ROLES else (*query.roles, "tool")
-    query = replace(query, scopes=request.scopes, asker=request.account, roles=roles)
+    query = replace(query, scopes=request.scopes, asker=request.account, roles=roles, has_delegated=True)
     if request.is_limited:
         query = _of_own(query, request.scope)
     if found.made_at is None:
@@ -325,7 +325,8 @@ def _is_repeat(row: Row, request: ErasureRequest, quoting: Quoting) -> bool:
     """An answer goes for a longer stretch; a command or a tool's result also for the words and for short copies."""
     said = (row["text"], row["tools"], row["blocks"])
     is_own = row["role"] == "user" and row["sender_id"] == request.account.user_id
-    if row["role"] == "user" and (row["kind"] != "command" or (request.is_limited and not is_own)):
+    is_by_person = row["role"] == "user" and row["origin"] != "tool"
+    if is_by_person and (row["kind"] != "command" or (request.is_limited and not is_own)):
         return False
     if row["kind"] == "chat" and row["blocks"] is None:
         return quoting.repeats(*said)

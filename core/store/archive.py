@@ -146,7 +146,8 @@ KINDS: Mapping[str, str] = {
     "account": f"SELECT platform, user_id, name, admitted_at FROM accounts WHERE {_mine(_ACCOUNT)}",
     "session": f"""
         SELECT sessions.id, scopes.key AS scope, addresses.platform, addresses.chat_id, addresses.thread_id, title,
-            model, {_PROMPT}, started_at, last_at, ended_at, end_reason, messages
+            model, {_PROMPT}, started_at, last_at, ended_at, end_reason, messages,
+            NULLIF(is_delegated, 0) AS is_delegated
         FROM sessions JOIN scopes ON scopes.id = sessions.scope_id
         JOIN addresses ON addresses.id = sessions.address_id WHERE {rows.visible()}
     """,

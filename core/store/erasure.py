@@ -217,11 +217,12 @@ WHERE session_id IN ({SESSIONS}) AND kind = 'chat' AND (NOT :limited OR sender_i
 """
 """Messages that may have the words as URLs, HTML, JSON and markup write them, or with ß: the index has not."""
 CONVERSATION = f"""
-SELECT id, role, kind, text, blocks, tools, sender_id FROM messages
+SELECT id, role, origin, kind, text, blocks, tools, sender_id FROM messages
 WHERE session_id IN (SELECT sessions.id FROM sessions WHERE {visible()}) AND (
     kind <> 'chat' OR blocks IS NOT NULL
     OR role <> 'user' AND id > :first
         AND session_id IN (SELECT session_id FROM messages AS found WHERE {in_list("found.id", "messages")})
+    OR session_id IN ({rows.DELEGATED})
 )
 """
 """Messages that may repeat others: answers after `:first`, results of tools, commands."""

@@ -51,7 +51,7 @@ class SearchQuery:
     current window, left out of the results. asker: who looks, and is_own: what the asker said, which in private scopes
     is everything that is not the assistant's. is_prose: `text` was said, not typed to search; what looks like a filter
     in it is words. is_turn: somebody said it to the model, for which the best messages of few sessions are wanted.
-    payer: whose the model calls are.
+    payer: whose the model calls are. has_delegated: also what was said in delegated sessions.
     """
 
     scopes: frozenset[Scope]
@@ -77,6 +77,7 @@ class SearchQuery:
     is_summarized: bool = False
     is_expanded: bool = False
     payer: Payer = NOBODY
+    has_delegated: bool = False
 
 
 class Hit(NamedTuple):

@@ -60,16 +60,19 @@ class Connection(Protocol):
 SHOWN_SESSION = """
     sessions.id, addresses.platform, addresses.chat_id, addresses.thread_id, addresses.link_base, scopes.key,
     sessions.started_at, sessions.last_at, sessions.ended_at, sessions.end_reason, sessions.title, sessions.external_id,
-    sessions.parent_id, COALESCE(sessions.root_id, sessions.id), sessions.messages
+    sessions.parent_id, COALESCE(sessions.root_id, sessions.id), sessions.messages, sessions.is_delegated
 """
 """What search shows of a session. Its system prompt, 10 KB and more, is not."""
-SHOWN_COLUMNS = 15
+SHOWN_COLUMNS = 16
 SESSIONS = f"""
 SELECT {SHOWN_SESSION}, sessions.system_prompt, sessions.model, sessions.opens_at, sessions.sight
 FROM sessions
 JOIN addresses ON addresses.id = sessions.address_id
 JOIN scopes ON scopes.id = sessions.scope_id
 """
+
+DELEGATED = "SELECT id FROM sessions WHERE is_delegated"
+"""The ids of delegated sessions, from an index: in its row, the column stands behind the prompt."""
 
 MESSAGE_FIELDS = (
     *("id", "session_id", "role", "kind", "text", "blocks", "tools", "tool_name", "external_id"),
@@ -265,7 +268,7 @@ def session_of(row: Row | Sequence[Any]) -> Session:
     """`SHOWN_SESSION`, or a row that begins with the columns of `SESSIONS`."""
     # By place: a list has many rows, and by name a Row looks through all of its columns.
     session_id, platform, chat_id, thread_id, link_base, scope_key, started_at, last_at, ended_at = row[:9]
-    end_reason, title, external_id, parent_id, root_id, messages = row[9:SHOWN_COLUMNS]
+    end_reason, title, external_id, parent_id, root_id, messages, is_delegated = row[9:SHOWN_COLUMNS]
     system_prompt, model, opens_at, sight = row[SHOWN_COLUMNS : SHOWN_COLUMNS + 4] or ("", "", None, None)
     return Session(
         id=session_id,
@@ -285,6 +288,7 @@ def session_of(row: Row | Sequence[Any]) -> Session:
         ended_at=maybe_moment(ended_at),
         end_reason=end_reason,
         messages=messages,
+        is_delegated=bool(is_delegated),
     )
 
 

@@ -57,10 +57,11 @@ not appear in the middle of the child's prefix."""
 
 INSERT = """
 INSERT INTO sessions (address_id, scope_id, external_id, parent_id, root_id, opens_at, closes_at, title, model,
-    system_prompt, started_at, last_at, ended_at, end_reason)
-VALUES (:address, :scope, :external_id, :parent_id, (SELECT COALESCE(root_id, id) FROM sessions WHERE id = :parent_id),
+    system_prompt, started_at, last_at, ended_at, end_reason, is_delegated)
+VALUES (:address, :scope, :external_id, :parent_id,
+    (SELECT COALESCE(root_id, id) FROM sessions WHERE id = :parent_id AND NOT :is_delegated),
     :opens_at, (SELECT COALESCE(MAX(id), 0) + 1 FROM messages), :title, :model, :system_prompt, :started_at, :last_at,
-    :ended_at, :end_reason)
+    :ended_at, :end_reason, :is_delegated)
 """
 END = "UPDATE sessions SET ended_at = :at, end_reason = :reason WHERE id = :id AND ended_at IS NULL"
 REOPEN = "UPDATE sessions SET ended_at = NULL, end_reason = NULL WHERE id = :id"
@@ -83,7 +84,8 @@ AND (messages.role <> 'tool' OR messages.blocks IS NULL)"""
 which have no blocks."""
 RECENT = f"""
 {rows.SESSIONS}
-WHERE {visible()} AND sessions.messages > 0 AND (:needle IS NULL OR instr(bare(sessions.title), :needle))
+WHERE {visible()} AND sessions.messages > 0 AND NOT sessions.is_delegated
+    AND (:needle IS NULL OR instr(bare(sessions.title), :needle))
 ORDER BY sessions.last_at DESC, sessions.id DESC LIMIT :limit
 """
 TRANSCRIPT = f"""

@@ -91,7 +91,8 @@ FROM sessions JOIN addresses ON addresses.id = sessions.address_id
 LEFT JOIN told ON told.provider = :provider AND told.subject = CAST(sessions.id AS TEXT)
 LEFT JOIN told AS ends ON ends.provider = :provider AND ends.subject = sessions.id || '.end'
 WHERE sessions.id BETWEEN :first AND :last AND sessions.last_at >= :since
-    AND addresses.platform <> 'cron' AND (:has_imported OR sessions.end_reason IS NOT 'import')
+    AND addresses.platform <> 'cron' AND NOT sessions.is_delegated
+    AND (:has_imported OR sessions.end_reason IS NOT 'import')
 ORDER BY sessions.id
 """
 _UNTOLD_CHANGES = """

@@ -167,7 +167,8 @@ WHERE calls.session_id = :session AND calls.kind = 'chat' ORDER BY calls.id DESC
 _ORIGIN = """
 SELECT earlier.end_reason AS reason FROM sessions JOIN sessions AS earlier
 ON earlier.address_id = sessions.address_id AND earlier.scope_id = sessions.scope_id AND earlier.id < sessions.id
-WHERE sessions.id = :session AND earlier.ended_at IS NOT NULL ORDER BY earlier.id DESC LIMIT 1
+WHERE sessions.id = :session AND earlier.ended_at IS NOT NULL AND NOT earlier.is_delegated
+ORDER BY earlier.id DESC LIMIT 1
 """
 
 

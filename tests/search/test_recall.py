@@ -423,3 +423,20 @@ async def test_a_megabyte_is_answered_within_a_second(stored: StoredHistory, rec
     for text in ('"' * 1_000_000, "ferry " * 200_000, "数" * 1_000_000, "((((" * 250_000 + "ferry"):
         findings = await _ask(recall, text)
         assert findings.took_ms < 1000
+
+
+async def test_a_delegated_session_is_found_only_where_it_is_asked_for(
+    stored: StoredHistory, recall: Recall, database: Database
+) -> None:
+    parent, *_ = await stored.session(["Compare the ferries", "The blue one is cheaper"])
+    child, task, *_ = await stored.session(["Compare the ferries", "Both sail"], parent_id=parent, is_delegated=True)
+    for _ in ("before the chunks are made", "from them"):
+        for text in ("ferries", "which ferries sail", "role:user", "", f"in:{parent} ferries"):
+            assert [one.session.id for one in (await _ask(recall, text)).sessions] == [parent], text
+        for text in ("ferries", "which ferries did we compare", "role:user"):
+            assert _messages(await _ask(recall, f"in:{child} {text}"))[0] == task, text
+        assert (await _ask(recall, f"in:{child}")).sessions[0].session.is_delegated
+        turn = await _ask(recall, "Which ferries sail, then?", is_prose=True, is_turn=True)
+        assert {one.session.id for one in turn.sessions} <= {parent}
+        while await database.write(indexing.advance):
+            pass

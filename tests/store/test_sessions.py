@@ -71,6 +71,16 @@ async def test_an_end_keeps_its_first_reason(conversations: Conversations) -> No
     assert (ended.end_reason, ended.ended_at) == ("length", LATER)
 
 
+async def test_a_delegated_session_is_in_no_list_and_a_lineage_of_its_own(conversations: Conversations) -> None:
+    current = await opened(conversations, "one")
+    made = await conversations.create(session(parent_id=current.id, ended_at=NOON, is_delegated=True))
+    await conversations.append([message(made.id, "Compare the ferries")])
+    assert (made.is_delegated, made.parent_id, made.root_id) == (True, current.id, made.id)
+    assert await conversations.current(CHAT) == current
+    assert [one.id for one in await conversations.recent(MINE, 9)] == [current.id]
+    assert texts(await conversations.history(made, MINE)) == ["Compare the ferries"]
+
+
 async def test_an_import_stands_beside_the_open_session(conversations: Conversations) -> None:
     current = await opened(conversations)
     past = session(ended_at=NOON, end_reason="import", external_id="old-1", started_at=NOON - timedelta(days=9))

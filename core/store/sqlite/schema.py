@@ -187,4 +187,7 @@ MIGRATIONS: tuple[str, ...] = (
     _WHO_ASKED,
     # `messages_by_session` answers as fast, and each message was written into both.
     "DROP INDEX IF EXISTS messages_shown;",
+    # What a model says to itself, on behalf of a session.
+    "ALTER TABLE sessions ADD COLUMN is_delegated INTEGER NOT NULL DEFAULT 0;\n"
+    "CREATE INDEX sessions_delegated ON sessions (is_delegated) WHERE is_delegated;",
 )

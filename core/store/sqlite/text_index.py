@@ -20,7 +20,7 @@ from core.store.query import (
     SearchPlan,
     SearchQuery,
 )
-from core.store.rows import Connection, bounded, clean, meta, scope_parameter, timestamp, visible
+from core.store.rows import DELEGATED, Connection, bounded, clean, meta, scope_parameter, timestamp, visible
 from core.store.sqlite.schema import SHOWN, STALE, day_of, in_list, list_value, scoped
 from core.text.normalize import SCOPE, VERSION, bare, is_unspaced
 from core.text.terms import is_question, name_terms, terms_of
@@ -326,6 +326,8 @@ def _joined(filters: Iterable[Filter]) -> Filter:
 
 def _place_filters(query: SearchQuery, sessions: str, addresses: str) -> list[Filter]:
     filters: list[Filter] = []
+    if query.session is None and not query.has_delegated:
+        filters.append((f"{sessions}.id NOT IN ({DELEGATED})", {}))
     if query.platforms:
         filters.append((in_list(f"{addresses}.platform", "platforms"), {"platforms": list_value(query.platforms)}))
     if query.title:
