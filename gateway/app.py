@@ -21,7 +21,7 @@ from filelock import FileLock, Timeout
 from adapters.terminal.adapter import Terminal
 from config.settings import SOUL, Settings
 from core.agent.offline import Offline
-from core.agent.prompt import Prompt
+from core.agent.prompt import Prompt, Sections
 from core.agent.sessions import SessionTracker
 from core.agent.tool_runner import ToolRunner
 from core.agent.turn import Agent
@@ -216,9 +216,6 @@ async def build_router(
     memory = _memory(services, helper, evidence, owner_notices, delivery)
     for cache in (memory, services.conversations):
         services.epoch_guard.caches.append(cache.invalidate)
-    soul, budget_chars = SOUL.read_text(encoding="utf-8"), settings.memory.prefetch_chars
-    prompt = Prompt(services.owner_files, soul, zone, memory, budget_chars)
-    sessions = SessionTracker(services.conversations, prompt, memory, services.clock, settings.model, helper)
     recall = ExpandedRecall(
         services.recall, services.conversations, helper, settings.model.helper, services.clock, zone
     )
@@ -226,6 +223,9 @@ async def build_router(
     plan = reminder(services.appointments, services.conversations, evidence, review, reminders.ask)
     core_tools = [session_search(recall, zone), plan]
     tools = [*await memory.tools([tool.name for tool in core_tools]), *core_tools]
+    soul, budget_chars = SOUL.read_text(encoding="utf-8"), settings.memory.prefetch_chars
+    prompt = Prompt(services.owner_files, soul, zone, memory, budget_chars, tools, Sections())
+    sessions = SessionTracker(services.conversations, prompt, memory, services.clock, settings.model, helper)
     agent = Agent(
         model=metered,
         conversations=services.conversations,

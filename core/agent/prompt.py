@@ -8,8 +8,9 @@ indexed or exported. The same rows give the same bytes, always: the provider's p
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+import re
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -26,44 +27,83 @@ AGENTS_CHARS = 20_000
 KEPT_CHARS = 8_000
 
 GUIDANCE = Path(__file__).with_name("guidance.md")
-"""The part of the prompt that says how the assistant works, for every owner."""
+"""The part of the prompt that says how the assistant works, for every owner. What a line says of a ``{tool}``, which it
+begins with, stands only where the session has it."""
+_OF_TOOL = re.compile(r"^- \{(\w+)\} (.*)$")
 
 INTERRUPTED = "The tool was interrupted and gave no result."
 _MISSING: Json = {"type": "tool_result", "content": INTERRUPTED, "is_error": True}
 _UNMARKABLE = ("thinking", "redacted_thinking")
 
 
+Section = Callable[[ToolContext], Awaitable[str]]
+"""A part of a prompt with its heading, as it is in one conversation; empty where there is nothing to say."""
+
+
+async def _nothing(context: ToolContext) -> str:
+    return ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sections:
+    """Parts of a prompt that others write: the operator's words for the chat, the index of skills, context files."""
+
+    instructions: Section = _nothing
+    skills: Section = _nothing
+    context_files: Section = _nothing
+
+
 class Prompt:
     """Writes system prompts, and the sent form of user rows with at most `budget_chars` of memory a turn. `soul`: the
-    identity used without a SOUL.md; `zone`: IANA name."""
+    identity used without a SOUL.md; `zone`: IANA name; `tools`: all there are."""
 
     def __init__(
-        self, owner_files: OwnerFiles, soul: str, zone: str, memory: MemoryManager, budget_chars: int = 0
+        self,
+        owner_files: OwnerFiles,
+        soul: str,
+        zone: str,
+        memory: MemoryManager,
+        budget_chars: int = 0,
+        tools: Sequence[Tool] = (),
+        sections: Sections | None = None,
     ) -> None:
         self._owner_files = owner_files
         self._soul = soul
-        self._guidance = GUIDANCE.read_text(encoding="utf-8").strip()
+        self._guidance = GUIDANCE.read_text(encoding="utf-8").strip().split("\n")
         self._zone = ZoneInfo(zone)
         self._memory = memory
         self._budget_chars = budget_chars
+        self._tools = tools
+        self._sections = sections or Sections()
 
     async def write(self, context: ToolContext, hint: str, kept: str = "") -> str:
-        """The prompt of a session starting at `context.now`; `kept`: what memory keeps of the one it continues."""
+        """The prompt of a session; `kept`: what memory keeps of the one it continues. The time is not in it, so that
+        what a chat begins with next is in the cache still."""
         soul = await self._owner_files.text("SOUL.md", SOUL_CHARS)
         agents = await self._owner_files.text("AGENTS.md", AGENTS_CHARS)
         memory = await self._memory.system_prompt_block(context)
-        local = context.now.astimezone(self._zone)
-        started = f"This conversation began on {local:%A} {local.day} {local:%B %Y} at {local:%H:%M} ({self._zone})."
         sections = [
             soul or self._soul.strip(),
-            self._guidance,
+            self._guidance_in(context.session),
+            await self._sections.instructions(context),
             f"# What you know\n{memory}" if memory else "",
             f"# What came before in this conversation\n{neutralise(kept)[:KEPT_CHARS]}" if kept else "",
+            await self._sections.skills(context),
             f"# Instructions of your owner\n{agents}" if agents else "",
-            started,
+            await self._sections.context_files(context),
             f"# Where you are\n{hint.strip()}" if hint.strip() else "",
+            f"# Your model\n{context.session.model}, when this was written." if context.session.model else "",
         ]
         return "\n\n".join(section for section in sections if section)
+
+    def _guidance_in(self, session: Session) -> str:
+        there = {tool.name for tool in self._tools if serves(tool, session)}
+        lines = []
+        for line in self._guidance:
+            found = _OF_TOOL.fullmatch(line)
+            if found is None or found[1] in there:
+                lines.append(f"- {found[2]}" if found else line)
+        return "\n".join(lines)
 
     async def seal(self, rows: Sequence[Message], earlier: Sequence[Message], context: ToolContext) -> list[Message]:
         """`rows`, answered together, as they are sent. A memory in one of the `earlier` rows is not repeated."""

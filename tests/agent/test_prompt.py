@@ -1,9 +1,11 @@
-"""The system prompt: its sections in order, the frozen notes, the owner's files cut, the day it began. Rows to request
+"""The system prompt: its sections in order, guidance for the tools that are there, the frozen notes, the owner's files
+cut, and no time. Rows to request
 messages: the same bytes for the same rows, and repairs of what a crash left half done.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
@@ -11,13 +13,13 @@ from typing import Any
 
 import pytest
 
-from core.agent.prompt import AGENTS_CHARS, GUIDANCE, INTERRUPTED, Prompt, conversation, mark, marked
+from core.agent.prompt import AGENTS_CHARS, INTERRUPTED, Prompt, Section, Sections, conversation, mark, marked
 from core.memory.manager import MemoryManager
 from core.notes.notebook import Notebook, OwnerFiles
 from core.notes.provider import NotesProvider
 from core.store.notes import Notes
 from core.store.sqlite.database import Database
-from core.types import Address, Message, Role, Scope, Sender, Session, ToolContext
+from core.types import Address, Json, Message, Role, Scope, Sender, Session, Tool, ToolContext
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.facts_memory import evidence_of
 from tests.fixtures.note_edits import add_note
@@ -41,13 +43,34 @@ def owner_files(home: Path) -> OwnerFiles:
 
 @pytest.fixture
 def prompt(owner_files: OwnerFiles, notebook: Notebook, database: Database) -> Prompt:
-    notes = NotesProvider(notebook, evidence_of(database))
-    return Prompt(owner_files, SHIPPED, "Europe/Lisbon", MemoryManager((notes,), SteadyClock()))
+    memory = MemoryManager((NotesProvider(notebook, evidence_of(database)),), SteadyClock())
+
+    def section(text: str) -> Section:
+        async def write(context: ToolContext) -> str:
+            return text
+
+        return write
+
+    sections = Sections(
+        instructions=section("# For this chat\nSpeak of tides."),
+        skills=section("# Skills\n- knots"),
+        context_files=section("# Project\nUse metres."),
+    )
+    tools = [tool("memory"), tool("session_search", is_reading=True)]
+    return Prompt(owner_files, SHIPPED, "Europe/Lisbon", memory, tools=tools, sections=sections)
+
+
+def tool(name: str, *, is_reading: bool = False) -> Tool:
+    async def run(arguments: Json, context: ToolContext) -> str:
+        return ""
+
+    return Tool(name=name, description="", schema={}, run=run, is_reading=is_reading)
 
 
 def context(moment: datetime | None = None, scopes: frozenset[Scope] = frozenset((ANA,))) -> ToolContext:
     now = moment or SteadyClock().now()
-    session = Session(address=Address(platform="telegram", chat_id="1"), scope=ANA, started_at=now)
+    address = Address(platform="telegram", chat_id="1")
+    session = Session(address=address, scope=ANA, started_at=now, model="claude-sonnet-5-5")
     return ToolContext(session=session, scope=ANA, scopes=scopes, sender=Sender(id="1", name="Ana"), now=now)
 
 
@@ -61,19 +84,23 @@ async def test_the_sections_stand_in_their_order(home: Path, prompt: Prompt, not
     (home / "AGENTS.md").write_text("Answer in verse.\n")
     await add_note(notebook, ANA, frozenset((ANA,)), "memory", "The ferry leaves at noon.")
     await add_note(notebook, ANA, frozenset((ANA,)), "user", "Ana prefers tea.")
-    text = await prompt.write(context(), HINT)
+    text = await prompt.write(context(), HINT, "A trip was planned.")
     assert in_order(
         text,
         "You are Otto.",
-        GUIDANCE.read_text("utf-8").strip(),
+        "# How you work",
+        "# For this chat\nSpeak of tides.",
         "# What you know\n## MEMORY (your notes): 12 % full, 25/200 characters\n- The ferry leaves at noon.",
         "## USER (who you are talking to): 16 % full, 16/100 characters\n- Ana prefers tea.",
+        "# What came before in this conversation\nA trip was planned.",
+        "# Skills\n- knots",
         "# Instructions of your owner\nAnswer in verse.",
-        "This conversation began on Friday 20 November 2026 at 12:00 (Europe/Lisbon).",
+        "# Project\nUse metres.",
         "# Where you are\nThis is Telegram: short paragraphs.",
+        "# Your model\nclaude-sonnet-5-5, when this was written.",
     )
     assert "shipped" not in text
-    assert text.endswith("short paragraphs.")
+    assert text.endswith("when this was written.")
 
 
 async def test_what_there_is_nothing_of_has_no_section(home: Path, owner_files: OwnerFiles, prompt: Prompt) -> None:
@@ -90,6 +117,19 @@ async def test_the_guidance_says_where_the_notes_are(prompt: Prompt) -> None:
     text = await prompt.write(context(), HINT)
     assert "The notes below are as they were when this conversation began" in text
     assert in_order(text, "The notes below", "## MEMORY")
+
+
+async def test_guidance_about_a_tool_stands_only_where_the_session_has_it(prompt: Prompt) -> None:
+    text = await prompt.write(context(), HINT)
+    assert "\n- Durable facts" in text
+    assert "use session_search" in text
+    assert "reminder" not in text
+    here = context()
+    incognito = replace(here, session=replace(here.session, is_incognito=True))
+    text = await prompt.write(incognito, HINT)
+    assert "memory tool" not in text
+    assert "use session_search" in text
+    assert "{" not in text
 
 
 async def test_notes_of_all_accounts_of_the_person_are_shown_and_of_nobody_else(
@@ -150,9 +190,9 @@ async def test_files_that_cannot_be_read_do_no_harm(home: Path, prompt: Prompt) 
     assert "Caf\ufffd" in text
 
 
-async def test_the_day_is_that_of_the_wall_clock(prompt: Prompt) -> None:
-    text = await prompt.write(context(datetime(2026, 7, 4, 23, 30, tzinfo=UTC)), HINT)
-    assert "began on Sunday 5 July 2026 at 00:30 (Europe/Lisbon)." in text
+async def test_two_sessions_of_one_chat_have_the_same_prompt(prompt: Prompt) -> None:
+    first, second = (context(datetime(2026, 7, day, 23, 30, tzinfo=UTC)) for day in (4, 6))
+    assert await prompt.write(first, HINT) == await prompt.write(second, HINT)
 
 
 AT = datetime(2026, 11, 20, tzinfo=UTC)
