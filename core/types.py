@@ -15,21 +15,23 @@ Json = Mapping[str, Any]
 """One decoded JSON object; content blocks of the Messages API are such objects."""
 
 Role = Literal["user", "assistant", "tool"]
-MessageKind = Literal["chat", "quote", "command", "notice"]
+MessageKind = Literal["chat", "quote", "summary", "command", "notice"]
 """chat: the model sees it, recall finds it. quote: the model sees it, recall does not (what recall and memory
-tools returned). command: a slash command and its answer, kept, for nobody's eyes. notice: said to the person only."""
+tools returned). summary: what a session that was compressed leaves to the one that goes on, for the model only.
+command: a slash command and its answer, kept, for nobody's eyes. notice: said to the person only."""
 InboundKind = Literal["message", "edit", "delete", "action"]
 Origin = Literal["typed", "pasted", "forwarded", "via_bot", "member", "tool", "service", "file", "imported"]
 """Who said a text decides what becomes of it. Of messages typed, forwarded, via_bot (by a bot that the person called),
 imported and tool (the task of a delegated session) are stored; which part of a typed one was pasted is read off its
 text (`core.guard.fence`); member is what others in a room typed."""
-CallKind = Literal["chat", "title", "summary", "expansion", "facts"]
+CallKind = Literal["chat", "title", "summary", "compression", "expansion", "facts"]
 """What a model is asked for."""
 Window = tuple[tuple[int, int, int], ...]
 """What the model's context holds, left out of recall: session id, first and last message id (inclusive), each."""
 MEMORY = "<memory-context>"
 """How the block begins that memory adds to a message as sent; a text in which others wrote it is neutralised."""
-EndReason = Literal["new", "length", "resumed", "rights", "cron", "import"]
+EndReason = Literal["new", "compression", "resumed", "rights", "cron", "import", "length"]
+"""length: what earlier versions call compression."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -30,6 +31,7 @@ INCOGNITO = (
 )
 
 TITLE_CHARS = 60
+_NUMBER = re.compile(r" #(\d{1,9})\Z")
 _INSTRUCTION = (
     "Give this exchange a title of at most seven words, in its language, without quotes or a full stop. "
     "Answer with the title alone."
@@ -120,8 +122,8 @@ class SessionTracker:
         window."""
         rows = await self._conversations.history(session, turn.scopes)
         kept = await self._memory.on_pre_compress(session, rows)
-        child = self._child(session, turn.address, turn.scope, rows)
-        child = await self._with_prompt(await self._followed(session, child, "length", turn.epoch), turn, kept)
+        child = replace(self._child(session, turn.address, turn.scope, rows), title=numbered(session))
+        child = await self._with_prompt(await self._followed(session, child, "compression", turn.epoch), turn, kept)
         return child, await self._conversations.history(child, turn.scopes)
 
     async def end(self, session: Session) -> None:
@@ -243,6 +245,14 @@ class SessionTracker:
         if title and now is not None and now.title == provisional:
             # unless the person has renamed it meanwhile
             await self._conversations.retitle(session.id, title, turn.epoch)
+
+
+def numbered(session: Session) -> str | None:
+    """The title of what continues a session: ``Trip #2`` after ``Trip``."""
+    found = _NUMBER.search(session.title or "") if session.parent_id is not None else None
+    if session.title is None or found is None:
+        return session.title and f"{session.title} #2"
+    return f"{session.title[: found.start()]} #{int(found[1]) + 1}"
 
 
 def window_of(session: Session, rows: Sequence[Message]) -> Window:

@@ -132,7 +132,8 @@ _DELETE_TITLE_MADE_OF_IT = """
 UPDATE sessions SET title = NULL
 FROM sessions AS first
 WHERE first.id = :session_id AND COALESCE(first.root_id, first.id) = first.id AND first.external_id IS NULL
-    AND COALESCE(sessions.root_id, sessions.id) = first.id AND sessions.title = first.title
+    AND COALESCE(sessions.root_id, sessions.id) = first.id
+    AND (sessions.title = first.title OR instr(sessions.title, first.title || ' #') = 1)
     AND NOT EXISTS (
         SELECT 1 FROM messages WHERE session_id = :session_id AND id < :id AND role = 'user' AND kind = 'chat'
     )

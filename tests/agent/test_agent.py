@@ -230,7 +230,7 @@ async def test_a_session_that_grows_too_long_is_continued_in_a_child_with_its_la
         assert child.parent_id == parent.id
         ended = await harness.services.conversations.find(parent.id, frozenset((OWNER,)))
         assert ended is not None
-        assert ended.end_reason == "length"
+        assert ended.end_reason == "compression"
         seen = json.dumps([dict(turn) for turn in model.requests[2].messages])
         assert "second, the last before the child" in seen
         assert "last answer" in seen

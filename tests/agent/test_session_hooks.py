@@ -93,8 +93,8 @@ async def test_what_must_survive_a_session_that_grew_too_long_stands_in_the_prom
         await harness.say("the harbour plans")
         await harness.say("go on with the plans")
         heard = await carried(harness, 3)
-        assert ("switch", 2, 1, "length") in heard
-        assert ("end", 1, "length", 2) in heard
+        assert ("switch", 2, 1, "compression") in heard
+        assert ("end", 1, "compression", 2) in heard
         system = str(model.requests[-1].system)
         assert "What came before in this conversation" in system
         assert "Session 1 was about the harbour plans." in system

@@ -6,7 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from core.agent.sessions import ENDLESS, window_of
+import pytest
+
+from core.agent.sessions import ENDLESS, numbered, window_of
 from core.types import Address, Scope, Usage
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 from tests.fixtures.samples import message, session
@@ -27,6 +29,22 @@ def test_a_window_is_what_was_carried_along_and_all_of_the_present_session() -> 
 def test_what_is_said_in_the_first_turn_belongs_to_the_window() -> None:
     assert window_of(session(id=6), []) == ((6, 0, ENDLESS),)
     assert window_of(session(id=6), [message(5, id=2)]) == ((5, 2, 2), (6, 0, ENDLESS))
+
+
+@pytest.mark.parametrize(
+    ("title", "parent_id", "child"),
+    [
+        ("Trip", None, "Trip #2"),
+        ("Trip #2", 1, "Trip #3"),
+        ("Trip", 1, "Trip #2"),
+        ("Apollo #11", None, "Apollo #11 #2"),
+        (None, None, None),
+    ],
+)
+def test_what_continues_a_conversation_has_the_next_number_in_its_title(
+    title: str | None, parent_id: int | None, child: str | None
+) -> None:
+    assert numbered(session(title=title, parent_id=parent_id)) == child
 
 
 async def test_what_is_said_later_at_the_old_address_is_found_from_the_new_one(home: Path) -> None:

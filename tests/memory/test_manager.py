@@ -264,7 +264,7 @@ async def test_notes_sessions_and_switches_are_told_once_from_the_outbox(home: P
         await one.turn("hello there")
         session = await one.session()
         await one.ended(session)
-        await one.memory.on_session_switch(session.id, 7, "length")
+        await one.memory.on_session_switch(session.id, 7, "compression")
         await one.carried(5)
     assert listener.heard[0] == ("initialize", "listener", True)
     assert [heard for heard in listener.heard if heard[-1] == ANA] == [
@@ -273,7 +273,7 @@ async def test_notes_sessions_and_switches_are_told_once_from_the_outbox(home: P
         ("remove", "rum", None, ANA),
     ]
     told = [heard for heard in listener.heard if heard[0] in ("end", "switch")]
-    assert told == [("end", session.id), ("switch", session.id, 7, "length")]
+    assert told == [("end", session.id), ("switch", session.id, 7, "compression")]
     assert listener.heard[-1] == ("shutdown",)
 
 

@@ -63,12 +63,12 @@ async def test_a_new_session_ends_the_open_one_of_its_address_only(conversations
 
 async def test_an_end_keeps_its_first_reason(conversations: Conversations) -> None:
     made = await opened(conversations)
-    await conversations.end(made.id, "length", LATER)
+    await conversations.end(made.id, "compression", LATER)
     await conversations.end(made.id, "cron", LATER + timedelta(hours=1))
     await conversations.create(session())
     ended = await conversations.find(made.id, MINE)
     assert ended is not None
-    assert (ended.end_reason, ended.ended_at) == ("length", LATER)
+    assert (ended.end_reason, ended.ended_at) == ("compression", LATER)
 
 
 async def test_a_delegated_session_is_in_no_list_and_a_lineage_of_its_own(conversations: Conversations) -> None:

@@ -142,8 +142,8 @@ async def test_a_message_that_is_edited_or_deleted_disturbs_its_session(
 
 async def test_how_a_session_came_to_be(conversations: Conversations, calls: UsageLog) -> None:
     first = await opened(conversations, "hello")
-    child = await conversations.create(session(parent_id=first.id), "length")
-    assert await next_miss(calls, child.id) == "length"
+    child = await conversations.create(session(parent_id=first.id), "compression")
+    assert await next_miss(calls, child.id) == "compression"
     fresh = await conversations.create(session(), "rights")
     assert await next_miss(calls, fresh.id) == "rights"
     elsewhere = await conversations.create(session(address=Address(platform="x", chat_id="1")))
