@@ -389,8 +389,8 @@ class Quoting:
     def has_words(self, *texts: str | None) -> bool:
         """Whether the words stand in the texts together; False without words."""
         plain = bare("\n".join(_read(text) for text in texts if text)) if self._patterns else ""
-        found = [pattern.search(plain) is not None for pattern in self._patterns]
-        return any(found) if self._is_any else bool(found) and all(found)
+        found = (pattern.search(plain) is not None for pattern in self._patterns)
+        return any(found) if self._is_any else bool(self._patterns) and all(found)
 
     def repeats(self, *texts: str | None) -> bool:
         """Whether a stretch of what was said stands in one of the texts."""

@@ -55,7 +55,7 @@ def parse(text: str) -> SearchPlan:
 
 
 def _plan(asked: Iterable[Iterable[Clause]]) -> SearchPlan:
-    alternatives = tuple(map(tuple, asked))
+    alternatives = tuple(dict.fromkeys(map(tuple, asked)))  # of the same one twice each costs a look-up
     wanted = [clause for clauses in alternatives for clause in clauses if not clause.is_excluded]
     return SearchPlan(alternatives, tuple(dict.fromkeys(mark for clause in wanted for mark in clause.marks)))
 

@@ -147,6 +147,10 @@ def test_many_terms_are_bounded() -> None:
     assert len(parse(" ".join(f"w{n}" for n in range(1000))).alternatives[0]) == LIMIT_TERMS
 
 
+def test_a_word_asked_for_again_and_again_is_looked_up_once() -> None:
+    assert parse("a1 OR " * 800 + "b2") == parse("a1 OR b2")
+
+
 def test_clean_takes_out_what_sqlite_cannot_take() -> None:
     assert clean("a\0b\ud800c") == "a b?c"
 

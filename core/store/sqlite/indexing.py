@@ -22,6 +22,7 @@ from core.store.sqlite.schema import (
     CURSOR,
     FACTS_CONTENT,
     FACTS_RANK,
+    HASH_SIZE,
     INDEXES,
     SHOWN,
     STALE,
@@ -251,7 +252,7 @@ def blank(connection: Connection, table: str) -> None:
         connection.execute(f"DELETE FROM main.{table}_{part}")
         connection.execute(f"INSERT INTO main.{table}_{part} SELECT * FROM temp.blank_{part}")
     connection.execute("DROP TABLE temp.blank")
-    for line in INDEXES.splitlines():
+    for line in (INDEXES + HASH_SIZE).splitlines():
         if line.startswith(f"INSERT INTO {table} ({table}, rank) VALUES"):
             connection.execute(line)
 
