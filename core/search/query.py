@@ -38,14 +38,16 @@ _TOKEN = re.compile(r'(-?)"([^"]*)"(\*?)|([^\s"]+)')
 def parse(text: str) -> SearchPlan:
     """The plan of a query; empty where there are only words to leave out, or none at all."""
     alternatives: list[list[Clause]] = [[]]
-    count = 0
+    sizes: dict[Clause, int] = {}
     for token, is_excluded in _tokens(clean(text)):
         if token[4] == "OR":
             alternatives.append([])
             continue
         clause = _bare(token[4], is_excluded) if token[4] else _clause(token[2], is_excluded, bool(token[3]))
-        if clause is not None and count < LIMIT_TERMS and clause not in alternatives[-1]:
-            count += max(1, sum(len(mark.split()) for mark in clause.marks))
+        if clause is None or clause in alternatives[-1]:
+            continue
+        if clause in sizes or sum(sizes.values()) < LIMIT_TERMS:
+            sizes[clause] = max(1, sum(len(mark.split()) for mark in clause.marks))
             alternatives[-1].append(clause)
     if len(text := text.strip()) == 1 and text.isascii() and text.isalpha():
         # What has C alone counts for more, so it comes before C++ and C#.
