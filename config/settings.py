@@ -217,6 +217,12 @@ class Cron(_Section):
     late_after_s: Seconds
 
 
+class Delegation(_Section):
+    max_rounds: Annotated[int, Field(ge=0, le=1000)]
+    max_tokens: Count
+    patience_s: Seconds
+
+
 class Limits(_Section):
     turns_per_minute: Count
     room_turns_per_minute: Count
@@ -245,6 +251,7 @@ class Settings(_Section):
     telegram: Telegram
     discord: Discord
     cron: Cron
+    delegation: Delegation
     limits: Limits
     anthropic_api_key: SecretStr | None = None
     telegram_token: SecretStr | None = None

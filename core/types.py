@@ -24,7 +24,7 @@ Origin = Literal["typed", "pasted", "forwarded", "via_bot", "member", "tool", "s
 """Who said a text decides what becomes of it. Of messages typed, forwarded, via_bot (by a bot that the person called),
 imported and tool (the task of a delegated session) are stored; which part of a typed one was pasted is read off its
 text (`core.guard.fence`); member is what others in a room typed."""
-CallKind = Literal["chat", "title", "summary", "compression", "expansion", "facts"]
+CallKind = Literal["chat", "title", "summary", "compression", "expansion", "facts", "delegation"]
 """What a model is asked for."""
 Window = tuple[tuple[int, int, int], ...]
 """What the model's context holds, left out of recall: session id, first and last message id (inclusive), each."""

@@ -20,6 +20,8 @@ from filelock import FileLock, Timeout
 
 from adapters.terminal.adapter import Terminal
 from config.settings import SOUL, Settings
+from core.agent.delegation import NAME as DELEGATE
+from core.agent.delegation import Delegate
 from core.agent.offline import Offline
 from core.agent.prompt import Prompt, Sections
 from core.agent.sessions import SessionTracker
@@ -222,9 +224,21 @@ async def build_router(
     reminders, review = ReminderCommands(services), services.notebook.review
     plan = reminder(services.appointments, services.conversations, evidence, review, reminders.ask)
     core_tools = [session_search(recall, zone), plan]
-    tools = [*await memory.tools([tool.name for tool in core_tools]), *core_tools]
+    tools = [*await memory.tools([DELEGATE, *(tool.name for tool in core_tools)]), *core_tools]
     soul, budget_chars = SOUL.read_text(encoding="utf-8"), settings.memory.prefetch_chars
     prompt = Prompt(services.owner_files, soul, zone, memory, budget_chars, tools, Sections())
+    if helper is not None and settings.delegation.max_rounds:
+        delegate = Delegate(
+            model=helper,
+            conversations=services.conversations,
+            prompt=prompt,
+            memory=memory,
+            tools=tools,
+            clock=services.clock,
+            options=settings.model,
+            budget=settings.delegation,
+        )
+        tools.append(delegate.tool())
     sessions = SessionTracker(services.conversations, prompt, memory, services.clock, settings.model, helper)
     agent = Agent(
         model=metered,

@@ -162,7 +162,7 @@ class SessionTracker:
         """Continues an earlier session: reopened at its own address, elsewhere in a child with its last turns. Raises
         Refused when it is not among `scopes`."""
         session = await self._conversations.find(session_id, scopes)
-        if session is None:
+        if session is None or session.is_delegated:
             raise Refused(f"There is no session {session_id} here. /sessions lists those there are.")
         if session.address == address and session.scope == scope:
             if session.ended_at is None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any
 
 from config.settings import ModelOptions
@@ -172,10 +173,10 @@ class Agent:
             await self._take(running)
             for _ in range(self._options.max_rounds):
                 completion = await self._ask(running)
-                calls = _tool_calls(completion) if completion.stop_reason == "tool_use" else []
-                row = self._row(running.session, completion)
+                calls = tool_calls(completion) if completion.stop_reason == "tool_use" else []
+                row = spoken(completion, running.session, self._tool_runner, self._clock.now())
                 if not calls and completion.stop_reason != "pause_turn":
-                    return await self._finish(running, _last_row(row, completion))
+                    return await self._finish(running, last_row(row, completion))
                 await self._go_on(running, row, calls)
             ending = f"[stopped after {self._options.max_rounds} rounds of tools; say “go on” to continue]"
             return await self._finish(running, self._plain(running.session, ending))
@@ -188,7 +189,7 @@ class Agent:
     async def _go_on(self, running: RunningTurn, row: Message, calls: Sequence[Json]) -> None:
         """Runs the tools that the model calls. Its call is stored before they do anything; where they only read, with
         what they found."""
-        running.texts += [row.text] if row.text else []
+        running.texts, running.present = [*running.texts, row.text] if row.text else running.texts, ""
         context = running.turn.context(running.session, self._clock.now(), running.rows)
         if self._tool_runner.is_reading(calls):
             await self._store(running, [row, *await self._tool_runner.run(calls, context)])
@@ -304,16 +305,6 @@ class Agent:
         closing, epoch = [entry.id for entry in turn.entries], turn.epoch
         return await self._conversations.append(rows, closing, outbox_item, actions=actions, calls=calls, epoch=epoch)
 
-    def _row(self, session: Session, completion: Completion) -> Message:
-        calls = _tool_calls(completion)
-        return replace(
-            self._plain(session, scrub(completion.text).strip()),
-            blocks=_clean_blocks(completion.blocks) or None,
-            tool_name=", ".join(dict.fromkeys(str(call["name"]) for call in calls)) or None,
-            tools=self._tool_runner.shadow(calls) if calls else None,
-            usage=completion.usage,
-        )
-
     def _plain(self, session: Session, text: str) -> Message:
         return Message(role="assistant", text=text, session_id=session.id, created_at=self._clock.now())
 
@@ -339,14 +330,29 @@ def _asked(session: Session, turn: Turn, rows: Sequence[Message]) -> list[Messag
     return [known.get(message.external_id, message) for message in _person(session, turn)]
 
 
-def _tool_calls(completion: Completion) -> list[Json]:
+def spoken(completion: Completion, session: Session, tool_runner: ToolRunner, at: datetime) -> Message:
+    """What the model says, as a row of the session."""
+    calls = tool_calls(completion)
+    return Message(
+        role="assistant",
+        text=scrub(completion.text).strip(),
+        session_id=session.id,
+        created_at=at,
+        blocks=_clean_blocks(completion.blocks) or None,
+        tool_name=", ".join(dict.fromkeys(str(call["name"]) for call in calls)) or None,
+        tools=tool_runner.shadow(calls) if calls else None,
+        usage=completion.usage,
+    )
+
+
+def tool_calls(completion: Completion) -> list[Json]:
     return [block for block in completion.blocks if block.get("type") == "tool_use"]
 
 
-def _last_row(row: Message, completion: Completion) -> Message:
+def last_row(row: Message, completion: Completion) -> Message:
     """The row of a turn's last completion, with a mark where it was cut off."""
     text = "\n\n".join(part for part in (row.text, _ENDINGS.get(completion.stop_reason)) if part)
-    if _tool_calls(completion) or not text:
+    if tool_calls(completion) or not text:
         # A call that was cut off cannot be run, and an empty answer cannot be sent back.
         row = replace(row, blocks=None)
     # What was said offline quotes recall or is always the same: indexed, recall would find itself.

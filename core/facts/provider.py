@@ -22,8 +22,8 @@ from core.errors import ToolError
 from core.facts.claims import fact_of, sign
 from core.facts.evidence import EvidenceSearch
 from core.facts.extraction import FactReader, ToldFact
-from core.guard.guard import suspicion
-from core.memory.provider import MemoryProvider, parsed
+from core.guard.guard import parsed, suspicion
+from core.memory.provider import MemoryProvider
 from core.review.pending import Review
 from core.store.facts import Fact, FactKind, Facts, Grain
 from core.store.notes import FACT, Author, Operation

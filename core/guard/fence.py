@@ -195,7 +195,7 @@ TYPED_CHARS = 600
 """A longer first paragraph is pasted."""
 MARK_LETTERS = 4
 _PASTED = re.compile(r"\n[^\S\n]*\n|^[^\S\n]{0,3}(?:```|~~~)", re.MULTILINE)
-_TOLD = {"forwarded": "forwarded", "via_bot": "sent through a bot", "imported": "imported"}
+_TOLD = {"forwarded": "forwarded", "via_bot": "sent through a bot", "imported": "imported", "tool": ""}
 
 
 def typed_part(text: str) -> str:

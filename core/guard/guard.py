@@ -8,16 +8,25 @@ Arabic and Hebrew, flags and soft hyphens are left alone. Every check is linear 
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from importlib.resources import files
 from itertools import groupby
-from typing import Any
+from typing import Any, TypeVar
 
+from pydantic import BaseModel, ValidationError
+
+from config.masking import masked
+from core.errors import ToolError
 from core.guard.fence import neutralise
+from core.text.normalize import on_one_line
+from core.types import Json, Tool
+
+M = TypeVar("M", bound=BaseModel)
 
 LIMIT_CHARS = 50_000
 """Longer text is not looked at: that is a finding by itself."""
@@ -221,3 +230,35 @@ def _is_forged(runs: list[tuple[str, str]]) -> bool:
         return any(imitations)
     # One change only: a foreign beginning is forged ("p" of "paypal"), a foreign ending is grammar.
     return imitations[0] and runs[1][1].islower() and len(runs[1][1]) > 2
+
+
+TOOL_BYTES = 20_000
+"""A tool stands in every request."""
+_TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+
+def tool_fault(tool: object, taken: Collection[str] = ()) -> str | None:
+    """Why something cannot be offered to a model beside tools of the names `taken`; None when it can."""
+    if not isinstance(tool, Tool):
+        return "it is no Tool"
+    schema = tool.schema if isinstance(tool.schema, dict) else {}
+    if not isinstance(tool.name, str) or _TOOL_NAME.fullmatch(tool.name) is None:
+        return "its name should be letters, digits, _ and -"
+    if tool.name in taken:
+        return "the name is taken"
+    if not isinstance(tool.description, str) or schema.get("type") != "object":
+        return "it should have a description, and a schema of the type object"
+    try:
+        size = len(json.dumps([tool.description, tool.schema], ensure_ascii=False).encode())
+    except (TypeError, ValueError) as error:
+        return f"its description or schema cannot be sent: {on_one_line(masked(str(error)))[:200]}"
+    return f"it takes {size:,} bytes, more than {TOOL_BYTES:,}" if size > TOOL_BYTES else None
+
+
+def parsed(model: type[M], arguments: Json) -> M:
+    """The arguments of a tool as a value of `model`; null means not given. Raises ToolError that names the field."""
+    try:
+        return model.model_validate({name: value for name, value in arguments.items() if value is not None})
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise ToolError(f"{'.'.join(map(str, first['loc'])) or 'arguments'}: {first['msg']}") from error

@@ -8,7 +8,6 @@ through the outbox; what it says is cut, and left out where it looks wrong.
 from __future__ import annotations
 
 import asyncio
-import json
 import re
 import zlib
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator, Mapping, Sequence
@@ -27,7 +26,7 @@ import structlog
 from config.masking import masked
 from core.errors import ConfigError, DeliveryError, MnemeError, Refused, StoreError, ToolError
 from core.guard.fence import neutralise
-from core.guard.guard import suspicion
+from core.guard.guard import suspicion, tool_fault
 from core.memory.provider import MemoryProvider, awaited
 from core.ports import Clock
 from core.store.rows import turns
@@ -58,10 +57,7 @@ REASON_CHARS = 120
 LINES = 12
 LINE_CHARS = 600
 TEXT_CHARS = 4_000
-TOOL_BYTES = 20_000
-"""A tool stands in every request."""
 _TOKEN = re.compile(r"\S*\d\S* ")
-_TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 class MemoryManager:
@@ -153,6 +149,9 @@ class MemoryManager:
 
     async def on_session_switch(self, new_id: int, parent_id: int | None, reason: str) -> None:
         await self._tell(lambda queue: queue.tell_switch(new_id, parent_id, reason))
+
+    async def on_delegation(self, session: Session) -> None:
+        await self._tell(lambda queue: queue.tell_delegation(session.id))
 
     async def on_pre_compress(self, session: Session, messages: Sequence[Message]) -> str:
         asked = self._all if session.is_remembered else ()
@@ -432,24 +431,6 @@ def service_text(name: str, given: Any, limit_chars: int = TEXT_CHARS) -> str:
         log.warning("what a memory says was left out", provider=name, reason=reason)
         return ""
     return neutralise(text.strip())
-
-
-def tool_fault(tool: object, taken: Collection[str] = ()) -> str | None:
-    """Why something cannot be offered to a model beside tools of the names `taken`; None when it can."""
-    if not isinstance(tool, Tool):
-        return "it is no Tool"
-    schema = tool.schema if isinstance(tool.schema, dict) else {}
-    if not isinstance(tool.name, str) or _TOOL_NAME.fullmatch(tool.name) is None:
-        return "its name should be letters, digits, _ and -"
-    if tool.name in taken:
-        return "the name is taken"
-    if not isinstance(tool.description, str) or schema.get("type") != "object":
-        return "it should have a description, and a schema of the type object"
-    try:
-        size = len(json.dumps([tool.description, tool.schema], ensure_ascii=False).encode())
-    except (TypeError, ValueError) as error:
-        return f"its description or schema cannot be sent: {on_one_line(masked(str(error)))[:200]}"
-    return f"it takes {size:,} bytes, more than {TOOL_BYTES:,}" if size > TOOL_BYTES else None
 
 
 def implements(provider: MemoryProvider, hook: str) -> bool:

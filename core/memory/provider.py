@@ -11,16 +11,14 @@ from collections.abc import Awaitable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal, TypeVar
 
-from pydantic import BaseModel, ValidationError
-
 from config.files import Secret as Secret
 from core.errors import ToolError
+from core.guard.guard import parsed as parsed
 from core.store.notes import NoteChange
 from core.store.sync import Forgotten as Forgotten
 from core.types import Json, Message, Session, Tool, ToolContext
 
 T = TypeVar("T")
-M = TypeVar("M", bound=BaseModel)
 Mode = Literal["hybrid", "context", "tools"]
 """context: it is asked before a turn. tools: the model has its tools. hybrid: both."""
 
@@ -30,10 +28,10 @@ class MemoryProvider(ABC):
 
     An external one is made as ``Provider(options)``, without `options` as ``Provider()``; its hooks, which may be plain
     functions, run in a thread with an event loop of its own. `sync_turn`, `on_memory_write`, `on_session_end`,
-    `on_session_switch` and `on_forget` reach it through the outbox, in the order of its chat, with retries until the
-    hook returns: at least once, and exactly once where the service takes the `key` of a turn. Refused is final; any
-    other error is tried again. In cron sessions only `prefetch` and `system_prompt_block` are called: nothing is given
-    to it to keep, and it has no tools.
+    `on_session_switch`, `on_delegation` and `on_forget` reach it through the outbox, in the order of its chat, with
+    retries until the hook returns: at least once, and exactly once where the service takes the `key` of a turn. Refused
+    is final; any other error is tried again. In cron sessions only `prefetch` and `system_prompt_block` are called:
+    nothing is given to it to keep, and it has no tools.
     """
 
     mode: Mode = "hybrid"
@@ -102,6 +100,9 @@ class MemoryProvider(ABC):
         the child."""
         return ""
 
+    async def on_delegation(self, session: Session, task: str, result: str) -> None:
+        """The model has handed `task` to `session`, a child of the conversation, and what came of it."""
+
     async def on_memory_write(self, change: NoteChange) -> None:
         """`change.action`: add, replace, remove, edited (by hand) or undo; for these two, see which of `before` and
         `after` is None. `change.id` names the change for ever."""
@@ -117,12 +118,3 @@ class MemoryProvider(ABC):
 async def awaited(answer: Awaitable[T]) -> T:
     """What a hook answers, whether it is async or a plain function."""
     return await answer if inspect.isawaitable(answer) else answer
-
-
-def parsed(model: type[M], arguments: Json) -> M:
-    """The arguments as a value of `model`; null means not given. Raises ToolError that names the field."""
-    try:
-        return model.model_validate({name: value for name, value in arguments.items() if value is not None})
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise ToolError(f"{'.'.join(map(str, first['loc'])) or 'arguments'}: {first['msg']}") from error

@@ -18,8 +18,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from core.errors import Refused, ToolError
 from core.facts.evidence import EvidenceSearch
-from core.guard.guard import cleaned, suspicion
-from core.memory.provider import MemoryProvider, parsed
+from core.guard.guard import cleaned, parsed, suspicion
+from core.memory.provider import MemoryProvider
 from core.notes.notebook import FILES, Notebook
 from core.review.pending import quoted, reason_to_wait
 from core.store.notes import Author, NoteChange, Operation

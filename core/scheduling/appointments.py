@@ -20,7 +20,7 @@ from core.dates.parsing import parse
 from core.dates.schedule import Reading, Schedule, describe, exact, next_after, spell
 from core.errors import Refused, ToolError
 from core.guard.fence import told
-from core.memory.provider import parsed
+from core.guard.guard import parsed
 from core.ports import Clock
 from core.review.pending import Review
 from core.store.jobs import Job, Jobs

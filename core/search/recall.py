@@ -18,7 +18,8 @@ from zoneinfo import ZoneInfo
 from pydantic import BaseModel, ConfigDict
 
 from core.errors import StoreError, ToolError
-from core.memory.provider import MemoryProvider, parsed
+from core.guard.guard import parsed
+from core.memory.provider import MemoryProvider
 from core.ports import Clock
 from core.search import results
 from core.search.query import any_of, asked_for, is_question, parse, read_filters, said_by, unlimited, within_time

@@ -24,11 +24,11 @@ from core.store.notes import VERSIONS, change_of
 from core.store.rows import MESSAGE_COLUMNS, SESSIONS, Connection, Row, message_of, session_of, turns
 from core.store.sqlite.database import Database
 from core.store.sqlite.schema import in_list, list_value
-from core.types import Address, Answer, Message, Scope
+from core.types import Address, Answer, Message, Scope, Session
 
 PLATFORM = "memory"
 NOTES = "notes"
-Hook = Literal["sync_turn", "on_session_end", "on_session_switch", "on_memory_write", "on_forget"]
+Hook = Literal["sync_turn", "on_session_end", "on_session_switch", "on_delegation", "on_memory_write", "on_forget"]
 HOOKS: tuple[Hook, ...] = get_args(Hook)
 LOOKS_BACK = timedelta(days=1)
 """What is older is only told when somebody asks for a backfill."""
@@ -91,7 +91,7 @@ FROM sessions JOIN addresses ON addresses.id = sessions.address_id
 LEFT JOIN told ON told.provider = :provider AND told.subject = CAST(sessions.id AS TEXT)
 LEFT JOIN told AS ends ON ends.provider = :provider AND ends.subject = sessions.id || '.end'
 WHERE sessions.id BETWEEN :first AND :last AND sessions.last_at >= :since
-    AND addresses.platform <> 'cron' AND NOT sessions.is_delegated
+    AND addresses.platform <> 'cron' AND (NOT sessions.is_delegated OR :first = :last)
     AND (:has_imported OR sessions.end_reason IS NOT 'import')
 ORDER BY sessions.id
 """
@@ -164,6 +164,12 @@ class SyncQueue:
             for row in await self._sessions(new_id, provider):
                 await self._put([_task(row, turn, "on_session_switch")])
 
+    async def tell_delegation(self, session_id: int) -> None:
+        """Queues what a delegated session was to do and has answered; not of one in a schedule."""
+        for provider in self._listeners("on_delegation"):
+            for row in await self._sessions(session_id, provider):
+                await self._put([_task(row, "0", "on_delegation", row["last_id"])])
+
     async def catch_up(self, since: datetime | None = None) -> int:
         """Queues what a process before this one did not; with `since`, all that was said from then on, before a service
         was there. Returns of how many sessions."""
@@ -208,17 +214,27 @@ class SyncQueue:
         if row is None:
             return None
         session = session_of(row)
+        if session.is_delegated:
+            return await self._delegated(session) if task.hook == "on_delegation" else None
         if task.hook == "on_session_switch":
             parent_id, reason, _ = task.turn.split(".")
             return session.id, int(parent_id) or None, reason
         if task.hook == "on_session_end":
             return session, await self._rows(session.id)
+        return await self._turn(session, task)
+
+    async def _turn(self, session: Session, task: SyncTask) -> tuple[object, ...] | None:
         first = int(re.split("[.-]", task.turn)[0])
         said = turns(await self._rows(session.id, first - 1, task.ids))
         # With what was erased since, a turn still begins where it began.
         told = [row for turn in said[:1] for row in turn if turn[0].id == first and row.kind != "command"]
         # Where the question is erased, the answer alone tells nothing.
         return (session, told, task.key) if any(row.role == "user" for row in told) else None
+
+    async def _delegated(self, session: Session) -> tuple[object, ...] | None:
+        """With its task and its result; None where one of them is erased."""
+        texts = [row.text for row in await self._rows(session.id) if row.role != "tool" and not row.tool_name]
+        return (session, *texts) if len(texts) == 2 else None
 
     async def _rows(self, session_id: int, after: int = 0, erased: Sequence[int] = ()) -> Sequence[Message]:
         """The session's own that the model may see, oldest first, without erased ones but these."""

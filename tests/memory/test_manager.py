@@ -14,7 +14,7 @@ import pytest
 from core.agent.tool_runner import ToolRunner
 from core.errors import ToolError
 from core.memory.manager import FAILURES
-from core.memory.provider import MemoryProvider
+from core.memory.provider import Forgotten, MemoryProvider
 from core.store.mailbox import OutboxCounts
 from core.store.notes import NoteChange
 from core.types import Json, Message, Session, Tool, ToolContext
@@ -243,6 +243,9 @@ class Listener(MemoryProvider):
     async def on_session_switch(self, new_id: int, parent_id: int | None, reason: str) -> None:
         self.heard.append(("switch", new_id, parent_id, reason))
 
+    async def on_delegation(self, session: Session, task: str, result: str) -> None:
+        self.heard.append(("delegation", session.parent_id, task, result))
+
     async def on_memory_write(self, change: NoteChange) -> None:
         self.heard.append((change.action, change.before, change.after, change.scope))
 
@@ -289,6 +292,30 @@ async def test_a_session_begins_for_a_service_when_the_one_before_is_over(home: 
             await one.carried(8)
     heard = [(told[0], told[1]) for told in listener.heard if told[0] in ("end", "switch")]
     assert heard == [(what, number) for number in range(1, 5) for what in ("switch", "end")]
+
+
+async def test_what_was_delegated_is_told_once_and_is_no_turn(home: Path) -> None:
+    class Turns(Listener):
+        async def sync_turn(self, session: Session, messages: Sequence[Message], key: str) -> None:
+            self.heard.append(("turn", session.id))
+
+        async def on_forget(self, forgotten: Forgotten) -> None:
+            self.heard.append(("forget", *forgotten.messages))
+
+    listener = Turns()
+    async with harness(home, [listener]) as one, one.working():
+        parent, now = await one.session(), one.clock.now()
+        made = replace(parent, parent_id=parent.id, ended_at=now, is_delegated=True)
+        child = await one.conversations.create(made)
+        task = Message(role="user", text="Which ferry?", session_id=child.id, created_at=now, origin="tool")
+        rows = await one.conversations.append([task, replace(task, role="assistant", text="The blue one.")])
+        await one.memory.on_delegation(child)
+        await one.queue.catch_up()
+        await one.carried(1)
+        assert listener.heard[1:] == [("delegation", parent.id, "Which ferry?", "The blue one.")]
+        await one.queue.forget([rows[1].id])
+        await one.carried(3)
+        assert listener.heard[2:] == [("forget", rows[1].id)]
 
 
 async def test_the_next_prefetch_is_made_beside_and_joined(home: Path) -> None:

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from core.guard.guard import tool_fault
 from core.memory import manager
-from core.memory.manager import service_lines, service_text, tool_fault
+from core.memory.manager import service_lines, service_text
 from core.types import Json, Tool, ToolContext
 
 

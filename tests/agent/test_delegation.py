@@ -1,0 +1,258 @@
+"""A delegated task: a session of its own that only reads, within its budget; its result is a tool's."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.agent.prompt import INTERRUPTED
+from core.types import Completion, Message, Request, Session, Usage
+from tests.fixtures.forgetting import left_of
+from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
+from tests.fixtures.scripted_model import ScriptedModel, calls, says
+
+TASK = {"task": "Which ferry sails on Sunday?", "context": "The person asks about Porto."}
+
+
+class Helper(ScriptedModel):
+    """Answers delegated calls from the script, and all else as a helper does."""
+
+    async def complete(
+        self, request: Request, on_text: Callable[[str], None], on_wait: Callable[[str], None]
+    ) -> Completion:
+        if request.kind != "delegation":
+            return says("[]")
+        return await super().complete(request, on_text, on_wait)
+
+
+@asynccontextmanager
+async def house(
+    home: Path, helper: Helper, *script: Completion, options: str = ""
+) -> AsyncIterator[tuple[GatewayHarness, ScriptedModel]]:
+    model = ScriptedModel(*script)
+    async with open_gateway(home, model, options, helper) as harness:
+        yield harness, model
+
+
+def results(request: Request) -> list[str]:
+    """What tools gave in the last message of a request."""
+    found = [block for block in request.messages[-1]["content"] if block["type"] == "tool_result"]
+    return [str(block.get("content", "")) for block in found]
+
+
+async def delegated(harness: GatewayHarness, who: str = "42") -> list[tuple[Session, list[Message]]]:
+    """Every delegated session with what is in it."""
+    services = harness.services
+    found = await services.database.fetch_all("SELECT id FROM sessions WHERE is_delegated ORDER BY id")
+    scopes = frozenset({harness.inbound("x", who).scope})
+    sessions = []
+    for row in found:
+        session = await services.conversations.find(row["id"], scopes)
+        assert session is not None
+        sessions.append((session, await services.conversations.history(session, scopes)))
+    return sessions
+
+
+async def test_a_task_is_worked_on_in_a_session_of_its_own_and_its_result_is_data(home: Path) -> None:
+    helper = Helper(calls(("session_search", {"query": "ferry"})), says("The blue one.<memory-context>"))
+    async with house(home, helper, calls(("delegate", TASK)), says("The blue one, it seems.")) as (harness, model):
+        assert (await harness.say("which ferry?")).text == "The blue one, it seems."
+        ((session, said),) = await delegated(harness)
+        parent = await harness.services.conversations.current(session.address)
+        assert parent is not None
+        assert (session.parent_id, session.title, session.model) == (parent.id, TASK["task"], parent.model)
+        assert (said[0].role, said[0].origin) == ("user", "tool")
+        assert said[0].text == "\n\n".join(TASK.values())
+        assert [row.role for row in said] == ["user", "assistant", "tool", "assistant"]
+        (result,) = results(model.requests[1])
+        told = json.loads(result)
+        assert told["session_id"] == session.id
+        assert told["result"].startswith("The blue one.")
+        assert "<memory-context>" not in result
+        first, second = helper.requests
+        assert {tool["name"] for tool in first.tools} == {"session_search"}, "it only reads, and delegates nothing"
+        assert first.messages[0]["content"][0]["text"].endswith("Europe/Lisbon]")
+        assert second.messages[: len(first.messages)][0]["content"][1]["text"] == said[0].text
+        assert await harness.services.recall.verify() == []
+
+
+async def test_it_can_neither_note_nor_plan_nor_delegate(home: Path) -> None:
+    note = {"target": "memory", "action": "add", "content": "Likes rum"}
+    remind = {"action": "add", "when": "tomorrow at 9", "text": "rum"}
+    helper = Helper(calls(("memory", note), ("reminder", remind), ("facts", {}), ("delegate", TASK)), says("No."))
+    async with house(home, helper, calls(("delegate", TASK))) as (harness, _):
+        await harness.say("look")
+        assert all("There is no tool" in result for result in results(helper.requests[1]))
+        assert "Likes rum" not in (await harness.say("/memory")).text
+        assert len(await delegated(harness)) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "wrong"),
+    [
+        ({"task": " "}, "say what is to be done"),
+        ({"task": "look", "tools": ["memory"]}, "'memory' cannot be used there; it has session_search"),
+        ({"task": "look", "tools": ["delegate"]}, "'delegate' cannot be used"),
+        ({}, "task: Field required"),
+    ],
+)
+async def test_what_cannot_be_delegated_is_said_to_the_model(home: Path, arguments: dict[str, Any], wrong: str) -> None:
+    async with house(home, Helper(), calls(("delegate", arguments))) as (harness, model):
+        await harness.say("look")
+        assert wrong in results(model.requests[1])[0]
+        assert await delegated(harness) == []
+
+
+async def test_it_has_the_tools_that_it_was_given(home: Path) -> None:
+    helper = Helper(says("Done."))
+    async with house(home, helper, calls(("delegate", {"task": "think", "tools": []}))) as (harness, _):
+        await harness.say("look")
+        assert helper.requests[0].tools == ()
+
+
+@pytest.mark.parametrize("options", ["max_rounds = 2", "max_tokens = 30"])
+async def test_when_its_budget_is_used_up_it_answers_with_what_it_has(home: Path, options: str) -> None:
+    search = calls(("session_search", {"query": "ferry"}))
+    helper = Helper(search, search, calls(("session_search", {"query": "more"}), text="So far: the blue one."))
+    async with house(home, helper, calls(("delegate", TASK)), options=f"[delegation]\n{options}\n") as (harness, model):
+        await harness.say("look")
+        assert len(helper.requests) == 3
+        assert "budget is used up" in helper.sent(2)
+        assert "budget is used up" not in helper.sent(1)
+        assert json.loads(results(model.requests[1])[0])["result"] == "So far: the blue one."
+
+
+async def test_three_are_at_work_at_once_and_a_fourth_is_told_so(home: Path) -> None:
+    helper = Helper(*[says("Done.")] * 4)
+    helper.gate = asyncio.Event()
+    asked = calls(*[("delegate", {"task": f"task {number}"}) for number in range(4)])
+    async with house(home, helper, asked, says("ok"), calls(("delegate", TASK))) as (harness, model):
+        async with asyncio.TaskGroup() as tasks:
+            turn = tasks.create_task(harness.say("look"))
+            while len(helper.requests) < 3:
+                await helper.began.wait()
+                helper.began.clear()
+            helper.gate.set()
+            await turn
+        told = results(model.requests[1])
+        assert sum("Done." in result for result in told) == 3
+        assert sum("3 tasks are being worked on already" in result for result in told) == 1
+        await harness.say("again")
+        assert "Done." in results(model.requests[3])[0]
+
+
+async def test_stop_ends_it_and_the_conversation_goes_on(home: Path) -> None:
+    helper = Helper(says("never"))
+    helper.gate = asyncio.Event()
+    async with house(home, helper, calls(("delegate", TASK), text="Let me see."), says("Fine.")) as (harness, model):
+        async with asyncio.TaskGroup() as tasks:
+            turn = tasks.create_task(harness.say("look"))
+            await helper.began.wait()
+            await harness.say("/stop")
+            assert (await turn).text == "Let me see.\n\n[stopped]"
+        ((_, said),) = await delegated(harness)
+        assert [row.role for row in said] == ["user"]
+        assert (await harness.say("and now?")).text == "Fine."
+        first = model.requests[-1].messages[2]["content"][0]
+        assert (first["type"], first["is_error"]) == ("tool_result", True)
+
+
+async def test_after_a_crash_the_turn_goes_on_as_after_any_tool_that_was_interrupted(home: Path) -> None:
+    helper = Helper()
+    helper.gate = asyncio.Event()
+    async with house(home, helper, calls(("delegate", TASK))) as (harness, _):
+        number = await harness.router.admit(harness.inbound("which ferry?"), KeptReply())
+        assert number is not None
+        turn = harness.router.serve(number)
+        await helper.began.wait()
+        harness.router.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await turn
+    async with house(home, Helper(), says("I cannot tell.")) as (harness, model):
+        platform = harness.platforms["telegram"]
+        for number in await harness.router.resume(platform, timedelta(days=1)):
+            await harness.router.serve(number)
+        assert [reply.text for _, reply in platform.replies] == ["I cannot tell."]
+        assert results(model.requests[0]) == [INTERRUPTED]
+        assert len(await delegated(harness)) == 1, "it is not repeated"
+
+
+def names(model: ScriptedModel) -> set[str]:
+    return {tool["name"] for tool in model.requests[-1].tools}
+
+
+@pytest.mark.parametrize(("helper", "options"), [(None, ""), (Helper(), "[delegation]\nmax_rounds = 0\n")])
+async def test_without_a_model_or_where_it_is_turned_off_there_is_none(
+    home: Path, helper: Helper | None, options: str
+) -> None:
+    model = ScriptedModel()
+    async with open_gateway(home, model, options, helper) as harness:
+        await harness.say("hello")
+        assert "delegate" not in names(model)
+
+
+async def test_incognito_has_none(home: Path) -> None:
+    async with house(home, Helper(), says("ok"), calls(("delegate", TASK))) as (harness, model):
+        await harness.say("hello")
+        assert "delegate" in names(model)
+        await harness.say("/incognito on")
+        await harness.say("hello")
+        assert "delegate" not in names(model)
+        assert "incognito" in results(model.requests[-1])[0]
+        assert await delegated(harness) == []
+
+
+async def test_it_is_paid_for_by_whoever_asked_and_ends_at_the_limit_of_the_day(home: Path) -> None:
+    search = calls(("session_search", {"query": "ferry"}))
+    helper = Helper(search, search, search)
+    limited = "[limits]\nturns_per_minute = 1000\n[limits.day]\noutput_tokens = 14\n"
+    async with house(home, helper, calls(("delegate", TASK)), options=limited) as (harness, model):
+        await harness.say("look", "7")
+        spent = await harness.services.usage_log.spent(frozenset({harness.inbound("x", "7").scope}))
+        parts = {kind: part.usage for kind, part in spent.kinds}
+        assert parts["delegation"] == Usage(input=20, output=10)
+        assert "limit for you is reached" in results(model.requests[1])[0]
+        ((session, _),) = await delegated(harness, "7")
+        assert {one.kind for one in (await harness.services.usage_log.spent(
+            frozenset({session.scope}), session_id=session.parent_id)).sums} == {"chat", "delegation"}  # fmt: skip
+        assert "for delegated tasks" in (await harness.say("/usage", "7")).text
+
+
+async def test_it_is_in_no_list_and_is_found_where_it_is_asked_for(home: Path) -> None:
+    helper = Helper(says("The marmalade ferry sails."))
+    async with house(home, helper, calls(("delegate", TASK)), says("It sails.")) as (harness, _):
+        await harness.say("which one?")
+        ((session, _),) = await delegated(harness)
+        assert "Nothing found" in (await harness.say("/recall marmalade")).text
+        assert "marmalade" in (await harness.say(f"/recall in:{session.id} marmalade")).text
+        assert "delegate: Which ferry" in (await harness.say(f"/recall in:{session.id}")).text
+        assert TASK["task"] not in (await harness.say("/sessions")).text
+        assert "There is no session" in (await harness.say(f"/sessions {session.id}")).text
+
+
+@pytest.mark.slow
+async def test_forget_erases_it_and_export_has_it(home: Path) -> None:
+    helper = Helper(says("They live in Zanzibar."), says("Elsewhere."))
+    again = calls(("delegate", {"task": "What of the place where the person moved in May?"}))
+    script = (calls(("delegate", {"task": "Where is Zanzibar?"})), says("ok"), again, says("ok"))
+    async with house(home, helper, *script) as (harness, _):
+        await harness.say("I moved to Zanzibar in May.")
+        await harness.say("go on")
+        exported = (await harness.say("/export")).answer
+        assert exported is not None
+        assert any(b"Where is Zanzibar?" in file.content or file.name.endswith("gz") for file in exported.files)
+        held = [one async for one in harness.services.archive.held(frozenset({harness.inbound("x").scope}), [])]
+        assert [one["is_delegated"] for one in held if one["kind"] == "session" and "is_delegated" in one] == [1, 1]
+        records = [one async for one in harness.services.archive.export(frozenset({harness.inbound("x").scope}))]
+        assert {"Where is Zanzibar?", "They live in Zanzibar."} <= {one.text for one in records}
+        await harness.say("/forget Zanzibar")
+        assert "Nothing of it is left" in (await harness.say("yes")).text
+        assert left_of("Zanzibar", harness.services.database.path) == []
