@@ -20,10 +20,11 @@ MessageKind = Literal["chat", "quote", "summary", "command", "notice"]
 tools returned). summary: what a session that was compressed leaves to the one that goes on, for the model only.
 command: a slash command and its answer, kept, for nobody's eyes. notice: said to the person only."""
 InboundKind = Literal["message", "edit", "delete", "action"]
-Origin = Literal["typed", "pasted", "forwarded", "via_bot", "member", "tool", "service", "file", "imported"]
+Origin = Literal["typed", "pasted", "forwarded", "via_bot", "member", "tool", "service", "file", "imported", "job"]
 """Who said a text decides what becomes of it. Of messages typed, forwarded, via_bot (by a bot that the person called),
-imported and tool (the task of a delegated session) are stored; which part of a typed one was pasted is read off its
-text (`core.guard.fence`); member is what others in a room typed."""
+imported, tool (the task of a delegated session) and job (what a reminder or a scheduled question delivered, the
+assistant's) are stored; which part of a typed one was pasted is read off its text (`core.guard.fence`); member is what
+others in a room typed."""
 CallKind = Literal["chat", "title", "summary", "compression", "expansion", "facts", "delegation"]
 """What a model is asked for."""
 Window = tuple[tuple[int, int, int], ...]
@@ -142,8 +143,8 @@ class Inbound:
     the new text of `message_id`; delete: it is empty; action (a pressed button): the id of a row in `actions`, and
     `message_id` is the press's own. `is_addressed`: in a room, whether the bot was mentioned, replied to or commanded.
     `is_interaction`: its reply expires (Discord). `group_id`: of an album. `link_base`: a link to a message when its id
-    is appended. `origin` forwarded or via_bot: the words of others, which command and confirm nothing. `epoch`: of a
-    text that was read from the store (a job's); not stored."""
+    is appended. `origin` forwarded or via_bot: the words of others, which command and confirm nothing. `heading`: the
+    line above the answer. `epoch`: of a text that was read from the store (a job's); not stored."""
 
     kind: InboundKind
     address: Address
@@ -161,6 +162,7 @@ class Inbound:
     origin: Origin = "typed"
     link_base: str | None = None
     group_id: str | None = None
+    heading: str = ""
     epoch: ErasureEpoch | None = None
 
     @property

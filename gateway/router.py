@@ -525,6 +525,7 @@ class Router:
         """Stores what the person said, with what is told instead of an answer."""
         last, inbound = batch[-1], batch[-1].inbound
         last.is_answered = True
+        answer = replace(answer, text=f"{inbound.heading}\n\n{answer.text}") if inbound.heading else answer
 
         async def kept(turn: Turn) -> Turn:
             if inbound.command is None and inbound.kind != "action":

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import structlog
@@ -18,12 +17,14 @@ from apscheduler.triggers.date import DateTrigger  # type: ignore[import-untyped
 from apscheduler.triggers.interval import IntervalTrigger  # type: ignore[import-untyped]
 
 from adapters.streaming import QuietReply
-from core.dates.schedule import latest, next_after, spell
+from core.dates.schedule import lateness, latest, next_after
 from core.errors import ConfigError, DeliveryError, Refused
+from core.markup.markdown import escape
 from core.ports import Clock, DeliveryRecord, Reply, Sink
 from core.store.epoch import View
 from core.store.jobs import Job, Jobs
 from core.store.mailbox import Outbox, OutboxItem
+from core.text.normalize import shortened
 from core.types import Address, Answer, CommandSpec, ErasureEpoch, Inbound, Sender
 from gateway import texts
 
@@ -31,6 +32,8 @@ PLATFORM = "cron"
 CLOSING_S = 5.0
 AGAIN = timedelta(seconds=2)
 """After which a run that failed (a full disk, say) is tried again."""
+HEADING_CHARS = 80
+"""Of a question that its answer names."""
 
 
 class Scheduler:
@@ -138,26 +141,26 @@ class Scheduler:
         standing = await self._jobs.get(job.id)
         if standing is None or standing.paused_at or standing.ended_at:
             return None
-        late_s = (now - due_at).total_seconds()
-        rest_s = late_s % 60 if late_s >= 60 else 0
-        late = f"late by {spell(late_s - rest_s)}" if late_s > self._late_after_s else ""
+        is_late = (now - due_at).total_seconds() > self._late_after_s
+        late = texts.LATE.format(late=lateness(due_at, now, standing.schedule.zone)) if is_late else ""
         if standing.text and standing.is_prompt:
-            inbound = _inbound(standing, due_at, now, epoch)
-            entry_id = await sink.admit(inbound, self.reply(inbound.address, late=late))
+            question = escape(shortened(standing.text, HEADING_CHARS))
+            heading = texts.QUESTION.format(id=standing.id, late=late, text=question)
+            inbound = _inbound(standing, due_at, now, epoch, heading)
+            entry_id = await sink.admit(inbound, self.reply(inbound.address))
             if entry_id is not None:
                 # At once: should the next write fail, it is known when it is tried again.
                 sink.serve(entry_id)
         elif standing.text:
             key = f"job:{job.id}:{due_at.isoformat()}"
-            words = texts.LATE_REMINDER if late else texts.REMINDER
-            answer = Answer(text=words.format(text=standing.text, late=late))
+            answer = Answer(text=texts.REMINDER.format(id=standing.id, late=late, text=standing.text))
             item = OutboxItem(key=key, kind="reminder", address=standing.target, answer=answer, next_at=now)
             await self._outbox.put(item, epoch=epoch)
             self._on_wake()
         await self._jobs.finish(job.id, now, next_at)
         return next_at
 
-    def reply(self, address: Address, reply_to: str | None = None, late: str = "") -> Reply:
+    def reply(self, address: Address, reply_to: str | None = None) -> Reply:
         """The answer of a cron session goes to the target of its job; a DeliveryError when there is none (any more)."""
         job_id = int(address.chat_id) if address.chat_id.isdecimal() else 0
 
@@ -174,12 +177,12 @@ class Scheduler:
             except LookupError as error:
                 raise DeliveryError(f"{job.target.platform} is not connected.") from error
             reply.begin(record)
-            await reply.finish(replace(answer, text=f"({late}) {answer.text}") if late else answer)
+            await reply.finish(answer)
 
         return QuietReply(send)
 
 
-def _inbound(job: Job, due_at: datetime, now: datetime, epoch: ErasureEpoch) -> Inbound:
+def _inbound(job: Job, due_at: datetime, now: datetime, epoch: ErasureEpoch, heading: str) -> Inbound:
     return Inbound(
         kind="message",
         address=Address(platform=PLATFORM, chat_id=str(job.id)),
@@ -189,5 +192,6 @@ def _inbound(job: Job, due_at: datetime, now: datetime, epoch: ErasureEpoch) -> 
         message_id=f"{job.id}@{due_at.isoformat()}",
         sent_at=now,
         is_direct=not job.scope.is_room,
+        heading=heading,
         epoch=epoch,
     )

@@ -24,7 +24,7 @@ from core.store.actions import Actions
 from core.store.archive import Archive
 from core.store.epoch import EpochGuard
 from core.store.facts import Facts
-from core.store.jobs import Jobs
+from core.store.jobs import JobMessages, Jobs
 from core.store.links import Links
 from core.store.mailbox import Inbox, Outbox
 from core.store.notes import FACT, Notes, PendingNote
@@ -84,7 +84,8 @@ class Services:
         self.owner_files = OwnerFiles(settings.home)
         self.home_files = HomeFiles(settings.home)
         self.inbox = Inbox(database, clock, registry)
-        self.outbox = Outbox(database, clock)
+        kept = JobMessages(clock=clock, incognito=registry, model=settings.model.chat)
+        self.outbox = Outbox(database, clock, kept.keep)
         self.actions = Actions(database, clock)
         self.archive = Archive(database)
         self.sync_queue = SyncQueue(database, clock, on_change)

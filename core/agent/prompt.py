@@ -31,6 +31,13 @@ GUIDANCE = Path(__file__).with_name("guidance.md")
 begins with, stands only where the session has it."""
 _OF_TOOL = re.compile(r"^- \{(\w+)\} (.*)$")
 
+REPORTS = 3
+"""Most results of jobs that a turn frames ..."""
+REPORTS_CHARS = 4_000
+"""... and how long they are together."""
+_DELIVERED = "[Your own reminders and scheduled questions delivered this here since the last message:]"
+_ANSWERED = "[Your answers to this scheduled question before:]"
+
 INTERRUPTED = "The tool was interrupted and gave no result."
 _MISSING: Json = {"type": "tool_result", "content": INTERRUPTED, "is_error": True}
 _UNMARKABLE = ("thinking", "redacted_thinking")
@@ -111,19 +118,40 @@ class Prompt:
             return []
         text = "\n".join(row.text for row in rows)
         lines = await self._memory.prefetch(text, context) if text.strip() else ()
-        *others, last = self.dated(rows, context)
+        *others, last = self.dated(rows, context, earlier)
         if passages := self._chosen(lines, earlier):
             last = replace(last, sent=(*(last.sent or ()), _block(fence(passages))))
         return [*others, last]
 
-    def dated(self, rows: Sequence[Message], context: ToolContext) -> list[Message]:
-        """The same without memory."""
-        return [replace(row, sent=tuple(map(_block, self._sent(row, context)))) for row in rows]
+    def dated(self, rows: Sequence[Message], context: ToolContext, earlier: Sequence[Message] = ()) -> list[Message]:
+        """The same without memory. The first frames what jobs delivered since the `earlier` rows were sent."""
+        reports = self._reports(earlier, context)
+        return [
+            replace(row, sent=tuple(map(_block, self._sent(row, context, "" if place else reports))))
+            for place, row in enumerate(rows)
+        ]
 
-    def _sent(self, row: Message, context: ToolContext) -> Iterator[str]:
+    def _sent(self, row: Message, context: ToolContext, reports: str) -> Iterator[str]:
         """The blocks of a message in the order in which they are sent: its time line, what frames it, its text."""
         yield self._time_line(row, context)
+        if reports:
+            yield reports
         yield neutralise(row.text) or "(no text)"
+
+    def _reports(self, earlier: Sequence[Message], context: ToolContext) -> str:
+        """The last results of jobs behind those that a turn has framed; of a scheduled question, those there are."""
+        jobs = [row for row in earlier if row.origin == "job"]
+        if not jobs:
+            return ""
+        opening = _ANSWERED if context.session.address.platform == "cron" else _DELIVERED
+        texts = (str(block.get("text", "")) for row in earlier for block in row.sent or ())
+        framed = "\n".join(text for text in texts if text.startswith(opening))
+        heads = [f"[{self._moment(row)}, {_job(row)}]" for row in jobs]
+        last = max((at for at, head in enumerate(heads) if head in framed), default=-1)
+        at = max(last + 1, len(jobs) - REPORTS)
+        limit_chars = REPORTS_CHARS // min(REPORTS, len(jobs))
+        told = [f"{head}\n{_cut(row.text, limit_chars)}" for head, row in zip(heads[at:], jobs[at:], strict=True)]
+        return "\n\n".join([opening, *told]) if told else ""
 
     def _chosen(self, lines: Sequence[str], earlier: Sequence[Message]) -> str:
         known = "".join(block["text"] for row in earlier for block in row.memory) if lines else ""
@@ -137,13 +165,16 @@ class Prompt:
         return "\n".join(chosen)
 
     def _time_line(self, row: Message, context: ToolContext) -> str:
-        at = row.created_at.astimezone(self._zone)
-        parts = [f"{at:%A} {at.day} {at:%B %Y}, {at:%H:%M} {self._zone}"]
+        parts = [self._moment(row)]
         if context.scope.is_room and row.sender:
             account = Account(platform=context.session.address.platform, user_id=row.sender.id)
             marks = [account_mark(account)] if row.sender.id else []
             parts.append(" ".join(["from", _one_line(row.sender.name), *marks]))
         return f"[{', '.join([*parts, *filter(None, [told(row)])])}]"
+
+    def _moment(self, row: Message) -> str:
+        at = row.created_at.astimezone(self._zone)
+        return f"{at:%A} {at.day} {at:%B %Y}, {at:%H:%M} {self._zone}"
 
 
 def with_attachments(text: str, attachments: Sequence[Attachment]) -> str:
@@ -154,6 +185,15 @@ def with_attachments(text: str, attachments: Sequence[Attachment]) -> str:
         details = ", ".join(filter(None, (item.mime, size)))
         lines.append(f"[attached {item.kind}: {_one_line(item.name)}{f' ({details})' if details else ''}]")
     return "\n".join([text, *lines] if text else lines)
+
+
+def _job(row: Message) -> str:
+    """``job 7``, of the message of a job."""
+    return (row.external_id or "").partition("@")[0].replace(":", " ")
+
+
+def _cut(text: str, limit_chars: int) -> str:
+    return neutralise(text if len(text) <= limit_chars else f"{text[:limit_chars].rstrip()} […]")
 
 
 def _block(text: str) -> Json:
@@ -186,6 +226,8 @@ def conversation(rows: Sequence[Message]) -> list[dict[str, Any]]:
     turns: list[dict[str, Any]] = []
     open_role = ""
     for row in rows:
+        if row.origin == "job":
+            continue  # the next turn frames it
         given = row.sent or row.blocks or (_block(row.text),)
         blocks = [block for block in given if block.get("type") != "text" or block["text"].strip()]
         if not blocks:

@@ -10,7 +10,7 @@ from datetime import datetime
 import structlog
 
 from config.settings import ModelOptions
-from core.agent.prompt import Prompt, with_attachments
+from core.agent.prompt import REPORTS, Prompt, with_attachments
 from core.errors import ModelError, Refused
 from core.memory.manager import MemoryManager
 from core.models.wrappers import ask
@@ -99,7 +99,8 @@ class SessionTracker:
         """The session of the turn, with its prompt and its history; continued in a child when it is over 75 % full."""
         blank = self._blank(turn.address, turn.scope)
         if turn.is_fresh:
-            return await self._with_prompt(await self._conversations.create(blank, "cron"), turn), []
+            results = await self._conversations.job_results(turn.address, turn.scopes, REPORTS)
+            return await self._with_prompt(await self._conversations.create(blank, "cron"), turn), results
         found = await self._conversations.opened(turn.address, turn.scopes)
         session, rows = found or (await self._conversations.ensure(blank), [])
         if session.scope != turn.scope or not session.sight <= turn.scopes:
@@ -259,7 +260,8 @@ def window_of(session: Session, rows: Sequence[Message]) -> Window:
     """What of the history stands in the model's context, so that recall can leave it out."""
     ids: dict[int, list[int]] = {session.id: []}
     for row in rows:
-        ids.setdefault(row.session_id, []).append(row.id)
+        if row.origin != "job":
+            ids.setdefault(row.session_id, []).append(row.id)
     # What is said in this turn belongs to the window as well.
     ids[session.id] = [*(ids[session.id] or [0]), ENDLESS]
     return tuple((session_id, held[0], held[-1]) for session_id, held in sorted(ids.items()))

@@ -70,7 +70,8 @@ class RunningTurn:
 
     def with_last(self, text: str) -> str:
         badge = BADGE if self.session.is_incognito else ""
-        return "\n\n".join(part for part in (badge, *self.texts, text) if part)
+        heading = self.turn.entries[0].inbound.heading
+        return "\n\n".join(part for part in (badge, heading, *self.texts, text) if part)
 
 
 class Agent:
@@ -210,8 +211,9 @@ class Agent:
         asked = _asked(session, running.turn, rows)
         asked_ids = {row.id for row in asked}
         earlier = [row for row in rows if row.id not in asked_ids]
+        earlier, changed = self._sent_anew(earlier, context)
         sealed = await self._prompt.seal([row for row in asked if row.sent is None], earlier, context)
-        changed = self._sent_anew(earlier, context) | {row.id: row for row in sealed if row.id}
+        changed |= {row.id: row for row in sealed if row.id}
         stored = await self._conversations.append(
             [row for row in sealed if not row.id],
             outbox_item=running.turn.outbox_item,
@@ -221,10 +223,15 @@ class Agent:
         running.rows = [changed.get(row.id, row) for row in rows]
         await self._adopt(running, stored, context)
 
-    def _sent_anew(self, earlier: Sequence[Message], context: ToolContext) -> dict[int, Message]:
-        """By id, those that were edited since they were sent, and those of a parent whose memory may not be seen."""
-        bare = [row for row in earlier if row.role == "user" and row.kind == "chat" and row.sent is None]
-        return {row.id: row for row in self._prompt.dated(bare, context)}
+    def _sent_anew(self, rows: list[Message], context: ToolContext) -> tuple[list[Message], dict[int, Message]]:
+        """The rows as they are sent from now on; by id, those that were edited since they were sent, and those of a
+        parent whose memory may not be seen."""
+        rows = [*rows]
+        bare = [at for at, row in enumerate(rows) if row.role == "user" and row.kind == "chat" and row.sent is None]
+        has_jobs = bool(bare) and any(row.origin == "job" for row in rows)
+        for at in bare:
+            (rows[at],) = self._prompt.dated([rows[at]], context, rows[:at] if has_jobs else ())
+        return rows, {rows[at].id: rows[at] for at in bare}
 
     async def _adopt(self, running: RunningTurn, stored: Sequence[Message], context: ToolContext) -> None:
         """Takes up what was stored. Messages that stand in a session which has ended since are copied, to be asked

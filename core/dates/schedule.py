@@ -369,6 +369,14 @@ def spell(seconds: float) -> str:
     return " ".join(parts[:2]) or "0 seconds"
 
 
+def lateness(due_at: datetime, now: datetime, zone: str) -> str:
+    """``due 09:00, 2 hours late``, with the day where that was another one by the clocks in `zone`."""
+    local, today = due_at.astimezone(zone_info(zone)), now.astimezone(zone_info(zone)).date()
+    late_s = (now - due_at).total_seconds()
+    due = f"{local:%H:%M}" if local.date() == today else _said(local)
+    return f"due {due}, {spell(late_s - (late_s % 60 if late_s >= 60 else 0))} late"
+
+
 def _said(local: datetime, *, is_exact: bool = False) -> str:
     seconds = f":{local:%S}" if is_exact and local.second else ""
     return f"{local:%A} {local.day} {local:%B %Y} at {local:%H:%M}{seconds}"

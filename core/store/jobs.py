@@ -1,16 +1,22 @@
-"""Reminders and cron sessions as rows. When a job is due next is calculated in `core.dates.schedule`."""
+"""Reminders and cron sessions as rows, and what they delivered as messages of the conversation in which it was said.
+
+When a job is due next is calculated in `core.dates.schedule`.
+"""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import datetime
 
 from core.dates.schedule import Schedule
 from core.errors import Refused
+from core.ports import Clock
 from core.store import rows
 from core.store.rows import Connection, Row, Values
+from core.store.sessions import IncognitoRegistry, append, ensure
 from core.store.sqlite.database import Database
-from core.types import LOCAL, Account, Address, ErasureEpoch, Scope
+from core.types import LOCAL, Account, Address, ErasureEpoch, Message, Scope, Session
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +82,56 @@ SELECT COALESCE(
 """That of its open session, or of the last one; imported ones say nothing, their scope was chosen by whoever imported.
 A room that has moved keeps its scope, and one that has ceased to be the owner's has its new one, also before anybody
 has spoken there."""
+
+
+_KEY = re.compile(r"(?:job:|turn:cron:\d+:message:)(\d+)[:@](.+)")
+"""The number of the job, and when it was due."""
+_LEAVING = """
+SELECT outbox.lane, outbox.payload, messages.id, messages.session_id, COALESCE(messages.kind, 'chat') AS kind
+FROM outbox LEFT JOIN messages ON messages.id = outbox.message_id
+WHERE outbox.key = :key AND outbox.done_at IS NULL AND outbox.payload IS NOT NULL
+"""
+_IS_COPY = "UPDATE messages SET kind = 'quote' WHERE id = :id AND kind = 'chat'"
+"""Of what a cron session answered, the message in the conversation is found, and this one repeats it."""
+_COUNT_LESS = "UPDATE sessions SET messages = messages - 1 WHERE id = :session_id"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobMessages:
+    """`model`: of a conversation that begins with one."""
+
+    clock: Clock
+    incognito: IncognitoRegistry
+    model: str
+
+    def keep(self, connection: Connection, key: str) -> None:
+        """Makes what is delivered by the outbox item of a job a message of the open conversation there, of which the
+        item knows; not where that is incognito, nor what only says why there is no answer."""
+        row, found = connection.execute(_LEAVING, {"key": key}).fetchone(), _KEY.fullmatch(key)
+        job = None if found is None else connection.execute(JOB, {"id": int(found[1])}).fetchone()
+        answer = None if row is None else rows.load_answer(row["payload"])
+        if found is None or job is None or answer is None or row["kind"] not in ("chat", "quote"):
+            return
+        # A reminder may have been sent elsewhere since it was planned: its room has parted.
+        address = Address.parse(row["lane"]) if key.startswith("job:") else rows.address_of(job)
+        if address in self.incognito.conversations:
+            return
+        now = self.clock.now()
+        scope = _scope_of(connection, address) or Scope(key=job["scope_key"])
+        message = Message(
+            role="assistant",
+            kind=row["kind"],
+            text=answer.text,
+            session_id=ensure(connection, Session(address=address, scope=scope, started_at=now, model=self.model)).id,
+            created_at=now,
+            external_id=f"job:{found[1]}@{found[2]}",
+            origin="job",
+        )
+        stored = append(connection, message)
+        answered = rows.columns(row, "id", "session_id")
+        if connection.execute(_IS_COPY, answered).rowcount:
+            connection.execute(_COUNT_LESS, answered)
+        connection.execute("UPDATE outbox SET message_id = :id WHERE key = :key", {"id": stored.id, "key": key})
 
 
 class Jobs:
@@ -147,14 +203,19 @@ class Jobs:
 
 
 def _check(connection: Connection, target: Address, scope: Scope) -> None:
-    values = {"address": rows.find_address(connection, target), "room": Scope.room(target.platform, target.chat_id)}
-    actual = connection.execute(SCOPE_OF_TARGET, values).fetchone()["key"]
-    if actual is None and target.platform in ("cron", "terminal"):
-        actual = LOCAL.key  # delivered where nobody has spoken yet: at the terminal, or nowhere
+    actual = _scope_of(connection, target)
     if actual is None:
         raise Refused(f"Nobody has spoken with me at {target.key} yet, so nothing can be planned for it.")
-    if actual != rows.clean(scope.key):
+    if actual.key != rows.clean(scope.key):
         raise Refused(f"What is planned here cannot be delivered at {target.key}: others would see it there.")
+
+
+def _scope_of(connection: Connection, target: Address) -> Scope | None:
+    values = {"address": rows.find_address(connection, target), "room": Scope.room(target.platform, target.chat_id)}
+    key = connection.execute(SCOPE_OF_TARGET, values).fetchone()["key"]
+    if key is None and target.platform in ("cron", "terminal"):
+        return LOCAL  # delivered where nobody has spoken yet: at the terminal, or nowhere
+    return None if key is None else Scope(key=key)
 
 
 def _job(row: Row) -> Job:

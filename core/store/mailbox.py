@@ -18,6 +18,7 @@ from core.ports import Clock
 from core.store import rows
 from core.store.actions import CLAIM_QUESTIONS
 from core.store.rows import Connection, Row
+from core.store.sqlite.indexing import write_text
 from core.store.sqlite.schema import in_list, list_value
 from core.types import Address, Answer, ErasureEpoch, Inbound
 
@@ -228,6 +229,8 @@ OutboxKind = Literal["answer", "reminder", "notice", "memory"]
 
 INTENDED = "?"
 """Stands in `posted` for a message that a process began to make, and of which it is not known whether it was made."""
+OF_JOBS = ("job:", "turn:cron:")
+"""How the keys of reminders and of the answers to scheduled questions begin."""
 EXPIRED = "expired: the process ended before it was answered"
 
 
@@ -328,11 +331,15 @@ DELETE_DONE = "DELETE FROM outbox WHERE done_at < :before AND NOT (kind = 'memor
 
 
 class Outbox:
-    """The outbox in state.db."""
+    """The outbox in state.db. `on_done` takes part in the transaction in which an item of a job is done, before its
+    content goes."""
 
-    def __init__(self, database: Database, clock: Clock) -> None:
+    def __init__(
+        self, database: Database, clock: Clock, on_done: Callable[[Connection, str], None] | None = None
+    ) -> None:
         self._database = database
         self._clock = clock
+        self._on_done = on_done
 
     async def find(self, outbox_item: OutboxItem) -> OutboxItem:
         """What an earlier process made of this item; else the item."""
@@ -368,11 +375,15 @@ class Outbox:
         conversation; the message there gets the platform's id of its first part."""
         values = {"key": key, "now": self._clock.now(), "posted": rows.dump(list(posted)) if posted else None}
 
+        is_of_job = self._on_done is not None and key.startswith(OF_JOBS)
+
         def work(connection: Connection) -> None:
+            if is_of_job and self._on_done is not None:
+                self._on_done(connection, key)
             connection.execute(DONE, values)
             connection.execute(SET_POSTED_ID, values)
 
-        await self._database.write(work, is_short=True)
+        await write_text(self._database, work, is_short=not is_of_job)
 
     async def fail(self, key: str, error: str, next_at: datetime | None = None) -> None:
         """Counts a failed attempt. next_at None: it failed for good, and is kept for the owner to see."""

@@ -95,6 +95,13 @@ ORDER BY CASE sessions.end_reason WHEN 'import' THEN messages.created_at END, me
 """
 """Older parts may have been imported later."""
 
+JOB_RESULTS = f"""
+SELECT {MESSAGE_COLUMNS} FROM jobs JOIN messages ON messages.address_id = jobs.address_id
+    AND messages.external_id >= 'job:' || jobs.id || '@' AND messages.external_id < 'job:' || jobs.id || 'A'
+JOIN sessions ON sessions.id = messages.session_id
+WHERE jobs.id = :job AND {visible()} AND {SAID} ORDER BY messages.id DESC LIMIT :limit
+"""
+
 INSERT_MESSAGE = """
 INSERT INTO messages (session_id, address_id, role, kind, text, blocks, sent, tools, tool_name, external_id,
     sender_id, sender_name, sender_is_nobody, origin, created_at, usage)
@@ -267,11 +274,7 @@ class Conversations:
         if held := self._incognito.conversations.get(session.address):
             return self._incognito.open(held, session)
 
-        def work(connection: Connection) -> Session:
-            found = _open(connection, session.address)
-            return found if found and found.scope == session.scope else create(connection, session, "rights")
-
-        return await self._database.write(work)
+        return await self._database.write(lambda connection: ensure(connection, session))
 
     async def create(self, session: Session, ending: EndReason = "new", epoch: ErasureEpoch | None = None) -> Session:
         """See the function `create`. An incognito one replaces the one before it."""
@@ -363,6 +366,11 @@ class Conversations:
             held = self._incognito.of(session.id)
             return held.history(scopes) if held else []
         return await self._database.read(lambda connection: self._history(connection, session, scopes))
+
+    async def job_results(self, address: Address, scopes: frozenset[Scope], limit: int) -> list[Message]:
+        """What the job of a cron session's address delivered last where its results go, oldest first."""
+        values = {"job": address.chat_id, "scopes": scope_parameter(scopes), "limit": limit}
+        return [message_of(row) for row in reversed(await self._database.fetch_all(JOB_RESULTS, values))]
 
     async def keep_prompt(
         self, session_id: int, prompt: str, sight: frozenset[Scope] = frozenset(), epoch: ErasureEpoch | None = None
@@ -467,6 +475,12 @@ def _visible_values(session_id: int, scopes: frozenset[Scope]) -> dict[str, obje
 def _open(connection: Connection, address: Address) -> Session | None:
     row = connection.execute(OPEN_SESSION, rows.place(address)).fetchone()
     return None if row is None else rows.session_of(row)
+
+
+def ensure(connection: Connection, session: Session) -> Session:
+    """See the method."""
+    found = _open(connection, session.address)
+    return found if found and found.scope == session.scope else create(connection, session, "rights")
 
 
 def create(connection: Connection, session: Session, ending: EndReason = "new") -> Session:

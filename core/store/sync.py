@@ -86,7 +86,8 @@ ON CONFLICT DO UPDATE SET last_id = MAX(last_id, excluded.last_id)
 _SESSIONS = """
 SELECT :provider AS provider, sessions.id AS session_id, sessions.address_id, sessions.ended_at,
     COALESCE(told.last_id, 0) AS told_id, COALESCE(ends.last_id, 0) AS end_id,
-    (SELECT MAX(id) FROM messages WHERE session_id = sessions.id AND kind IN ('chat', 'quote')) AS last_id
+    (SELECT MAX(id) FROM messages WHERE session_id = sessions.id AND kind IN ('chat', 'quote') AND origin <> 'job')
+        AS last_id
 FROM sessions JOIN addresses ON addresses.id = sessions.address_id
 LEFT JOIN told ON told.provider = :provider AND told.subject = CAST(sessions.id AS TEXT)
 LEFT JOIN told AS ends ON ends.provider = :provider AND ends.subject = sessions.id || '.end'
@@ -115,7 +116,7 @@ WHERE told.subject = 'notes'
 ORDER BY 1, 2, 4, 5
 """
 _ROWS = f"""
-SELECT {MESSAGE_COLUMNS} FROM messages WHERE session_id = :id AND messages.id > :after
+SELECT {MESSAGE_COLUMNS} FROM messages WHERE session_id = :id AND messages.id > :after AND origin <> 'job'
     AND (kind IN ('chat', 'quote') OR {in_list("messages.id", "erased")}) ORDER BY messages.id
 """
 

@@ -146,7 +146,7 @@ async def test_a_full_disk_is_told_and_what_comes_after_it_is_answered(kind: typ
         api.user_says(PERSON, "/title Harbours")
         await until("is called “Harbours” now")
         await until("is called “Boats” now", 0.1)
-        await until("⏰ water the plants")
+        await until("⏰ Reminder 1: water the plants")
         assert told("is called “Ferries” now") == told("⏰") == 1
 
 

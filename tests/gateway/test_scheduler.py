@@ -46,7 +46,7 @@ async def test_a_reminder_a_few_milliseconds_ahead(life: SchedulerHarness) -> No
         assert (outbox_item.kind, outbox_item.address, outbox_item.answer) == (
             "reminder",
             CHAT,
-            Answer(text="⏰ call Bob"),
+            Answer(text="⏰ Reminder 1: call Bob"),
         )
         assert outbox_item.key.startswith(f"job:{job.id}:2026-11-20T12:00:00")
         ended = await life.settled(job)
@@ -72,9 +72,9 @@ async def test_late_ones_say_how_late(life: SchedulerHarness) -> None:
     async with life.listening():
         parcels = await life.woken(3)
     assert sorted(outbox_item.answer.text for outbox_item in parcels if outbox_item.answer) == [
-        "⏰ a minute",
-        "⏰ days (late by 3 days 4 hours)",
-        "⏰ two hours (late by 2 hours)",
+        "⏰ Reminder 1 (due 10:00, 2 hours late: I was away): two hours",
+        "⏰ Reminder 2 (due Tuesday 17 November 2026 at 08:00, 3 days 4 hours late: I was away): days",
+        "⏰ Reminder 3: a minute",
     ]
 
 
@@ -84,7 +84,7 @@ async def test_several_missed_runs_are_one(life: SchedulerHarness) -> None:
     async with life.listening():
         (outbox_item,) = await life.woken()
         row = await life.settled(job)
-    assert outbox_item.answer == Answer(text="⏰ call Bob (late by 3 hours)")
+    assert outbox_item.answer == Answer(text="⏰ Reminder 1 (due 09:00, 3 hours late: I was away): call Bob")
     assert outbox_item.key == f"job:{job.id}:2026-11-20T09:00:00+00:00"
     assert row.ended_at is None
     assert row.next_at == datetime(2026, 11, 21, 9, tzinfo=UTC)
@@ -118,7 +118,7 @@ async def test_a_machine_that_slept(life: SchedulerHarness) -> None:
         await cron.reload()
         life.clock.advance(hours=3)
         (outbox_item,) = await life.woken()
-    assert outbox_item.answer == Answer(text="⏰ call Bob (late by 2 hours)")
+    assert outbox_item.answer == Answer(text="⏰ Reminder 1 (due 13:00, 2 hours late: I was away): call Bob")
 
 
 async def test_paused_and_removed_ones_never_come(life: SchedulerHarness) -> None:
@@ -134,7 +134,7 @@ async def test_paused_and_removed_ones_never_come(life: SchedulerHarness) -> Non
         await life.jobs.change(beside.id, paused_at=NOON)
         (outbox_item,) = await life.woken()
         await life.settled(kept)
-    assert outbox_item.answer == Answer(text="⏰ kept")
+    assert outbox_item.answer == Answer(text="⏰ Reminder 4: kept")
     assert life.wakes == 1
 
 
@@ -179,7 +179,7 @@ async def test_one_that_is_moved_comes_at_its_new_time(life: SchedulerHarness) -
         await cron.reload()
         (outbox_item,) = await life.woken()
         row = await life.settled(moved)
-    assert outbox_item.answer == Answer(text="⏰ call Bob")
+    assert outbox_item.answer == Answer(text="⏰ Reminder 1: call Bob")
     assert row.next_at == NOON + timedelta(hours=1)
 
 
@@ -192,7 +192,7 @@ async def test_listening_again_after_a_fall(life: SchedulerHarness) -> None:
         await life.add(text="second")
         await cron.reload()
         parcels = await life.woken(2)
-    assert [outbox_item.answer for outbox_item in parcels] == [Answer(text="⏰ second")]
+    assert [outbox_item.answer for outbox_item in parcels] == [Answer(text="⏰ Reminder 2: second")]
 
 
 class _Dying(Jobs):
@@ -240,7 +240,7 @@ async def test_a_parcel_that_is_on_its_way_is_not_made_due_again(life: Scheduler
     """The worker has claimed it when the run that was cut short is done again."""
     job = await life.add()
     key = f"job:{job.id}:2026-11-20T11:59:50+00:00"
-    answer = Answer(text="⏰ call Bob")
+    answer = Answer(text="⏰ Reminder 1: call Bob")
     await life.outbox.put(OutboxItem(key=key, kind="reminder", address=CHAT, answer=answer, next_at=NOON))
     await life.outbox.claim(key)
     async with life.listening():
@@ -259,7 +259,9 @@ async def test_a_restart_delivers_what_was_planned_before(tmp_path: Path) -> Non
         async with life.listening():
             (outbox_item,) = await life.woken()
             await life.settled(job)
-        assert outbox_item.answer == Answer(text="⏰ call Bob (late by 2 hours 40 minutes)")
+        assert outbox_item.answer == Answer(
+            text="⏰ Reminder 1 (due 12:20, 2 hours 40 minutes late: I was away): call Bob"
+        )
     async with lifetime(tmp_path, clock) as life, life.listening() as cron:
         await cron.reload()
         assert await life.jobs.active() == []

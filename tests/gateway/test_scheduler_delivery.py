@@ -45,11 +45,13 @@ async def test_a_question_is_asked_and_its_answer_delivered(life: SchedulerHarne
     assert await life.parcels() == []
 
 
-async def test_a_late_answer_says_so_and_a_room_is_no_direct_chat(life: SchedulerHarness) -> None:
+async def test_what_is_asked_late_says_so_and_a_room_is_no_direct_chat(life: SchedulerHarness) -> None:
     await life.add(is_prompt=True, text="news?", target=GROUP, scope=ROOM, due_at=NOON - timedelta(minutes=90))
     async with life.listening():
         await life.watch.until(lambda: life.sink.served == 1)
-    assert life.said == [(GROUP, "(late by 1 hour 30 minutes) NEWS?")]
+    assert life.said == [(GROUP, "NEWS?")]
+    heading = life.sink.admitted[0][0].heading
+    assert heading == "⏰ Question 1 (due 10:30, 1 hour 30 minutes late: I was away): news?"
     assert not life.sink.admitted[0][0].is_direct
     assert life.sink.admitted[0][0].sender.id == "cron"
 

@@ -65,16 +65,19 @@ def test_what_is_no_task(key: str) -> None:
         ("uauct", [1]),
         ("uctaua", [1, 5]),
         ("auaa", [2]),
+        ("ucj", []),
+        ("uajua", [1, 4]),
     ],
 )
 async def test_a_turn_is_told_once_it_is_answered(
     database: Database, queue: SyncQueue, said: str, turns: list[int]
 ) -> None:
-    """A letter a row: u a person, c a call of a tool, t its result, a an answer."""
+    """A letter a row: u a person, c a call of a tool, t its result, a an answer, j what a job delivered."""
     stored = StoredHistory(database)
-    roles = {"u": "user", "c": "assistant", "t": "tool", "a": "assistant"}
+    roles = {"u": "user", "c": "assistant", "t": "tool", "a": "assistant", "j": "assistant"}
     session, *ids = await stored.session([(roles[sign], sign) for sign in said])
     await stored.execute("UPDATE messages SET tool_name = 'x' WHERE text IN ('c', 't')")
+    await stored.execute("UPDATE messages SET origin = 'job' WHERE text = 'j'")
     assert await queue.tell(session) == bool(turns)
     firsts = [ids[turn - 1] for turn in turns]
     assert await queued(stored, "sync_turn") == [f"{session}:{first}" for first in firsts]

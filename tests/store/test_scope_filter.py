@@ -9,14 +9,15 @@ from typing import Any
 import pytest
 
 from core.dates.schedule import Schedule
-from core.store.jobs import Job, Jobs
+from core.store.jobs import Job, JobMessages, Jobs
+from core.store.mailbox import Outbox, OutboxItem
 from core.store.notes import Author, NoteChange, Notes, Operation, PendingNote
 from core.store.people import People
 from core.store.rows import scope_parameter, visible
-from core.store.sessions import Conversations
+from core.store.sessions import Conversations, IncognitoRegistry
 from core.store.sqlite.database import Database
 from core.store.usage import ModelCall, UsageLog
-from core.types import Message, Payer, Scope, Session, Usage
+from core.types import Address, Answer, Message, Payer, Scope, Session, Usage
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.samples import ANA, BOB, CHAT, NOON, message, opened
 
@@ -60,6 +61,10 @@ async def kept(database: Database, clock: SteadyClock) -> _Kept:
     await calls.keep(ModelCall(kind="chat", model="m", usage=used, at=NOON, payer=payer))
     schedule = Schedule(zone="UTC", at=NOON)
     job = await jobs.add(Job(schedule=schedule, text="x", target=CHAT, scope=ANA, created_at=NOON, next_at=NOON))
+    delivered = JobMessages(clock=clock, incognito=IncognitoRegistry(), model="m")
+    outbox, told = Outbox(database, clock, delivered.keep), Answer(text="secret reminder")
+    await outbox.put(OutboxItem(key=f"job:{job.id}:now", kind="reminder", address=CHAT, answer=told))
+    await outbox.done(f"job:{job.id}:now")
     for scope in (ANA, BOB):
         change = NoteChange(scope=scope, target="user", action="add", before=None, after="x", at=NOON)
         await notes.log(replace(change, is_insisted=True, message_id=1, address=CHAT, external_id="7"))
@@ -81,6 +86,9 @@ async def kept(database: Database, clock: SteadyClock) -> _Kept:
             "find": lambda session_id, _, scopes: conversations.find(session_id, scopes),
             "history": history,
             "history of the open session": lambda _, __, scopes: _open_history(conversations, scopes),
+            "results of a job": lambda _, job_id, scopes: conversations.job_results(
+                Address(platform="cron", chat_id=str(job_id)), scopes, 3
+            ),
             "transcript": lambda session_id, _, scopes: conversations.transcript(session_id, scopes),
             "recent": lambda _, __, scopes: conversations.recent(scopes, 10),
             "private places": lambda _, __, scopes: People(database).private(min(scopes, default=Scope(key=""))),
@@ -141,6 +149,7 @@ async def test_every_reading_method_that_takes_scopes_is_in_the_matrix(kept: _Ke
         "Conversations.history",
         "Conversations.opened",
         "Conversations.transcript",
+        "Conversations.job_results",
         "Conversations.recent",
         "UsageLog.spent",
         "UsageLog.months",

@@ -1,0 +1,272 @@
+"""What a reminder or a scheduled question delivered is a message of the conversation in which it was said."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from core.dates.schedule import Schedule
+from core.errors import ModelError
+from core.store.jobs import Job
+from core.types import Address, Request, Scope
+from gateway.scheduler import Scheduler
+from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
+from tests.fixtures.scripted_model import ScriptedModel, says
+
+ANA = Scope.account("telegram", "42")
+CHAT = Address(platform="telegram", chat_id="42")
+OPENING = "[Your own reminders and scheduled questions delivered this here since the last message:]"
+BEFORE = "[Your answers to this scheduled question before:]"
+
+
+async def planned(harness: GatewayHarness, text: str, late_s: float = 10, **changes: object) -> Job:
+    """A job of Ana's that has been due for so long."""
+    due_at = harness.services.clock.now().replace(microsecond=0) - timedelta(seconds=late_s)
+    schedule = Schedule(zone="Europe/Lisbon", at=due_at)
+    job = Job(schedule=schedule, text=text, target=CHAT, scope=ANA, created_at=due_at, next_at=due_at)
+    return await harness.services.jobs.add(replace(job, **changes))  # type: ignore[arg-type]
+
+
+async def run(harness: GatewayHarness) -> list[str]:
+    """Runs what is due; what was said, where."""
+    services = harness.services
+    scheduler = Scheduler(
+        jobs=services.jobs,
+        outbox=services.outbox,
+        clock=services.clock,
+        deliver=lambda address: harness.platforms[address.platform].reply(address),
+        late_after_s=120,
+        on_wake=lambda: None,
+        view=harness.router.view,
+    )
+    await scheduler.open()
+    listening = asyncio.create_task(scheduler.listen(harness.router, ()))
+    await asyncio.sleep(0)
+    await scheduler.reload()
+    listening.cancel()
+    await asyncio.wait([listening])
+    await scheduler.close()
+    await harness.router.drain(10)
+    said = [
+        f"{address.key} {reply.text}"
+        for platform in harness.platforms.values()
+        for address, reply in platform.replies
+        if reply.answer is not None
+    ]
+    for platform in harness.platforms.values():
+        platform.replies.clear()
+    while due := await services.outbox.due(services.clock.now()):
+        for item in due:
+            assert item.answer is not None
+            said.append(f"{item.address.key} {item.answer.text}")
+            await services.outbox.done(item.key, (f"posted-{item.id}",))
+    return said
+
+
+async def transcript(harness: GatewayHarness, address: Address = CHAT, scope: Scope = ANA) -> list[str]:
+    session = await harness.services.conversations.current(address)
+    assert session is not None
+    rows = await harness.services.conversations.transcript(session.id, frozenset({scope}))
+    return [f"{row.role}: {row.text}" for row in rows]
+
+
+def blocks(request: Request, number: int = -1) -> list[str]:
+    """The texts of a message of a request."""
+    return [block["text"] for block in request.messages[number]["content"] if block["type"] == "text"]
+
+
+def lines(request: Request) -> Iterator[str]:
+    """The request as lines, one a block, without cache marks."""
+    for message in request.messages:
+        for block in message["content"]:
+            yield json.dumps({name: value for name, value in block.items() if name != "cache_control"})
+
+
+def assert_extended(requests: Sequence[Request]) -> None:
+    for earlier, later in pairwise(requests):
+        before = list(lines(earlier))
+        assert list(lines(later))[: len(before)] == before
+
+
+async def rows_of(harness: GatewayHarness, where: str = "origin = 'job'") -> list[dict[str, Any]]:
+    return [dict(row) for row in await harness.services.database.fetch_all(f"SELECT * FROM messages WHERE {where}")]
+
+
+async def test_a_reminder_is_shown_and_found_and_told_to_the_model_once(home: Path) -> None:
+    model = ScriptedModel()
+    async with open_gateway(home, model) as harness:
+        await harness.say("good morning")
+        job = await planned(harness, "water the orchids", late_s=2 * 3600)
+        (told,) = await run(harness)
+        due = job.schedule.at
+        assert due is not None
+        assert told.startswith(f"telegram:42 ⏰ Reminder {job.id} (due ")
+        assert told.endswith(", 2 hours late: I was away): water the orchids")
+        text = told.removeprefix("telegram:42 ")
+        assert await transcript(harness) == ["user: good morning", "assistant: ok", f"assistant: {text}"]
+        assert "water the **orchids**" in (await harness.say("/recall orchids role:assistant")).text
+        (row,) = await rows_of(harness)
+        assert row["posted_id"].startswith("posted-"), "a reply to it finds it"
+        await harness.say("which ones?")
+        await harness.say("and then?")
+        _, frame, question = blocks(model.requests[1])
+        assert question == "which ones?"
+        assert frame.startswith(OPENING)
+        assert f", job {job.id}]\n{text}" in frame
+        assert [message["role"] for message in model.requests[1].messages] == ["user", "assistant", "user"]
+        assert sum(OPENING in line for line in lines(model.requests[2])) == 1
+        assert_extended(model.requests)
+    async with open_gateway(home, model) as harness:
+        await harness.say("still there?")
+        assert_extended(model.requests)
+
+
+async def test_of_many_the_last_three_are_told_within_a_budget(home: Path) -> None:
+    model = ScriptedModel()
+    async with open_gateway(home, model) as harness:
+        await harness.say("hello")
+        for number in range(5):
+            await planned(harness, f"errand {number} " + "x" * 1900)
+            await run(harness)
+        await harness.say("well?")
+        await harness.say("again")
+        frame = blocks(model.requests[1])[-2]
+        assert [f"errand {number}" in frame for number in range(5)] == [False, False, True, True, True]
+        assert len(frame) < 4_400
+        assert frame.count("[…]") == 3
+        assert sum(OPENING in line for line in lines(model.requests[2])) == 1, "the others are not told later"
+
+
+async def test_what_is_edited_or_said_in_passing_keeps_its_frame(home: Path) -> None:
+    model = ScriptedModel()
+    async with open_gateway(home, model) as harness:
+        await harness.say("hello")
+        await planned(harness, "water the orchids")
+        await run(harness)
+        await harness.say("wich ones?", message_id="typo")
+        await harness.say("which ones?", message_id="typo", kind="edit")
+        await planned(harness, "feed the cat")
+        await run(harness)
+        await harness.say("thanks")
+        framed = [line for line in lines(model.requests[-1]) if OPENING in line]
+        assert ["orchids" in line for line in framed] == [True, False]
+        assert ["cat" in line for line in framed] == [False, True]
+
+
+async def test_a_scheduled_answer_names_its_question_and_the_next_run_sees_the_last_three(home: Path) -> None:
+    model = ScriptedModel(says("ok"), *(says(f"Rain, {number} degrees") for number in range(5)))
+    async with open_gateway(home, model) as harness:
+        await harness.say("hello")
+        job = await planned(harness, "What is the *weather* like?", is_prompt=True)
+        for number in range(5):
+            await harness.services.database.execute(
+                "UPDATE jobs SET ended_at = NULL, next_at = :next, at = :next WHERE id = :id",
+                {"next": harness.services.clock.now() - timedelta(seconds=50 - 10 * number), "id": job.id},
+            )
+            (said,) = await run(harness)
+            heading = rf"⏰ Question {job.id}: What is the \*weather\* like?"
+            assert said == f"telegram:42 {heading}\n\nRain, {number} degrees"
+        assert (await transcript(harness))[2:] == [
+            f"assistant: {heading}\n\nRain, {number} degrees" for number in range(5)
+        ]
+        first, last = blocks(model.requests[1]), blocks(model.requests[-1])
+        assert len(first) == 2
+        assert last[1].startswith(BEFORE)
+        assert [f"Rain, {number} degrees" in last[1] for number in range(5)] == [False, True, True, True, False]
+        assert last[2] == "What is the *weather* like?"
+        stored = await rows_of(harness, "text LIKE '%Rain, 4%' AND kind = 'chat'")
+        assert [row["origin"] for row in stored] == ["job"], "what the schedule's own session has repeats it"
+        counted = await harness.services.database.fetch_all(
+            "SELECT id FROM sessions WHERE messages <> (SELECT COUNT(*) FROM messages"
+            " WHERE session_id = sessions.id AND kind = 'chat')"
+        )
+        assert counted == []
+
+
+async def test_what_says_why_there_is_no_answer_is_no_message(home: Path) -> None:
+    model = ScriptedModel(says("ok"), ModelError("no", status=400))
+    async with open_gateway(home, model) as harness:
+        await harness.say("hello")
+        await planned(harness, "any news?", is_prompt=True)
+        (said,) = await run(harness)
+        assert "any news?" in said, "it names its question"
+        assert await rows_of(harness) == []
+
+
+async def test_it_goes_where_it_is_delivered_also_where_nobody_has_begun_a_conversation(home: Path) -> None:
+    model = ScriptedModel()
+    topic = Address(platform="telegram", chat_id="42", thread_id="7")
+    async with open_gateway(home, model) as harness:
+        await harness.say("hello there", address=topic)
+        await harness.say("/new", address=topic)
+        await harness.say("hello here")
+        await planned(harness, "water the orchids", target=topic)
+        await run(harness)
+        assert await transcript(harness) == ["user: hello here", "assistant: ok"]
+        (alone,) = await transcript(harness, topic)
+        assert alone.endswith("water the orchids")
+        await harness.say("which?", address=topic)
+        assert "orchids" in blocks(model.requests[-1])[-2]
+        assert model.requests[-1].model
+        assert model.requests[-1].system[0]["text"]
+
+
+async def test_nothing_is_kept_where_the_conversation_is_incognito(home: Path) -> None:
+    model = ScriptedModel()
+    async with open_gateway(home, model) as harness:
+        await harness.say("hello")
+        await harness.say("/incognito on")
+        await harness.say("psst")
+        await planned(harness, "water the orchids")
+        assert len(await run(harness)) == 1
+        assert await rows_of(harness) == []
+        await harness.say("what was that?")
+        assert OPENING not in "".join(lines(model.requests[-1]))
+
+
+async def test_it_is_kept_once_however_often_a_delivery_ends(home: Path) -> None:
+    async with open_gateway(home) as harness:
+        await harness.say("hello")
+        await planned(harness, "water the orchids")
+        await run(harness)
+        outbox = harness.services.outbox
+        (row,) = await harness.services.database.fetch_all("SELECT key FROM outbox WHERE key LIKE 'job:%'")
+        await outbox.done(row["key"], ("again",))
+        (kept,) = await rows_of(harness)
+        assert kept["posted_id"] != "again"
+
+
+async def test_it_is_forgotten_with_all_that_repeats_it_and_exported(home: Path) -> None:
+    model = ScriptedModel()
+    async with open_gateway(home, model) as harness:
+        await harness.say("hello")
+        job = await planned(harness, "water the orchids", is_prompt=True)
+        model.script.append(says("The orchids were watered on Monday, all seven of them."))
+        await run(harness)
+        await harness.say("thanks")
+        assert "watered on Monday" in "".join(lines(model.requests[-1]))
+        exported = (await harness.say("/export")).answer
+        assert exported is not None
+        files = b"".join(file.content for file in exported.files)
+        assert b"watered on Monday" in files
+        await harness.say("/forget orchids")
+        receipt = (await harness.say("yes")).text
+        assert receipt.startswith("Forgotten: 2 messages and 1 reminder"), receipt
+        left = await harness.services.database.fetch_all(
+            "SELECT 1 FROM messages WHERE text || COALESCE(blocks, '') || COALESCE(sent, '') LIKE '%orchid%'"
+            " UNION ALL SELECT 1 FROM outbox WHERE payload LIKE '%orchid%'"
+            " UNION ALL SELECT 1 FROM jobs WHERE text LIKE '%orchid%'"
+        )
+        assert left == []
+        await harness.say("and now?")
+        assert "orchid" not in "".join(lines(model.requests[-1]))
+        results = await harness.services.conversations.job_results(
+            Address(platform="cron", chat_id=str(job.id)), frozenset({ANA}), 3
+        )
+        assert results == []
