@@ -34,6 +34,7 @@ from core.facts.provider import FactRanking, FactsProvider, KnownFacts
 from core.memory.manager import MemoryManager, hooks_of
 from core.memory.provider import MemoryProvider
 from core.models.wrappers import FallbackModel, MeteredModel
+from core.notes.curator import Curator
 from core.notes.provider import NotesProvider
 from core.ports import Adapter, Model
 from core.scheduling.appointments import reminder
@@ -279,8 +280,17 @@ def _memory(
 ) -> MemoryManager:
     """Built-in memories and the services of the settings; one that cannot be had is a warning."""
     settings, zone, review = services.settings, services.settings.general.zone, services.notebook.review
+    curator = Curator(
+        services.notebook,
+        services.notes,
+        services.facts,
+        services.clock,
+        zone,
+        model=helper,
+        name=settings.model.helper,
+    )
     builtins: list[MemoryProvider] = [
-        NotesProvider(services.notebook, evidence),
+        NotesProvider(services.notebook, evidence, curator),
         HistoryProvider(services.recall, zone),
     ]
     options = settings.memory

@@ -18,6 +18,7 @@ from core.store.removal import NOT_SERVED
 from core.store.usage import Budget
 from core.types import LOCAL, Answer, Button, Scope
 from gateway import texts
+from gateway.commands.memory import decision
 from gateway.commands.registry import actions_of, with_ids
 from gateway.services import Services
 from gateway.supervisor import CONNECTED
@@ -78,12 +79,17 @@ class OwnerNotices:
     async def tell_of_pending(self, note: PendingNote) -> None:
         """Tells of what waits for a yes, the owner for a room; nothing new where a notice was left since `began_at`."""
         scope = note.scope
+        if note.is_draft and not scope.is_room:
+            text = "\n".join([texts.DRAFT.format(reason=note.reason), "", *texts.difference(note.operations)])
+            await self.tell(f"draft:{note.id}", text, scope, buttons=decision(note))
+            return
         did = {"fact": "remember", "remind": "plan", "cron": "plan"}.get(note.target, "note")
         text = f"Before I {did} something, I need your yes: {note.reason}. `/memory pending` shows it"
         if scope.is_room:
             shell = f"`mneme memory pending --scope {scope.key}` in a shell"
             text = f"About the room `{scope.key}`: {text} in that room, {shell}"
-        await self.tell(f"aside:{scope.key}:{(note.began_at or note.at).isoformat()}", f"{text}.", scope)
+        since = f"draft:{note.id}" if note.is_draft else (note.began_at or note.at).isoformat()
+        await self.tell(f"aside:{scope.key}:{since}", f"{text}.", scope)
 
     async def warn_of_note(self, scope: Scope, target: str, reason: str, entry: str) -> None:
         """A note written by hand that looks wrong; it stands all the same."""

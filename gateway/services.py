@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 from config.settings import Settings
-from core.errors import ConfigError
+from core.errors import ConfigError, Refused
 from core.memory.plugins import Plugins
 from core.memory.provider import MemoryProvider
 from core.notes.notebook import FILES, Notebook, OwnerFiles
@@ -104,6 +104,9 @@ class Services:
 
     async def approve(self, note: PendingNote, scopes: frozenset[Scope], epoch: ErasureEpoch | None = None) -> str:
         """Keeps what has waited for a yes; a sentence on it. Raises Refused when it does not fit any more."""
+        if note.is_draft and await self.notebook.is_stale(note, scopes):
+            await self.notes.redraft(note)
+            raise Refused(texts.DRAFT_STALE)
         if note.target in FILES:
             said = await self.notebook.approve(note, scopes, epoch)
         elif note.target != FACT:

@@ -16,6 +16,7 @@ from core.errors import MnemeError
 from core.guard.guard import marked_name
 from core.markup.markdown import escape
 from core.store.mailbox import OutboxCounts
+from core.store.notes import Operation
 from core.types import Account
 
 
@@ -46,6 +47,12 @@ def counted(number: int, noun: str) -> str:
 def listed(parts: Sequence[str]) -> str:
     """``a, b and c``."""
     return " and ".join(filter(None, (", ".join(parts[:-1]), *parts[-1:])))
+
+
+def difference(operations: Sequence[Operation]) -> list[str]:
+    """What a draft would take out of the notes and put into them, line by line."""
+    gone = [f"  \N{MINUS SIGN} “{escape(one.old_text)}”" for one in operations]
+    return gone + [f"  + “{escape(one.content)}”" for one in operations if one.content]
 
 
 def day(at: datetime, zone: tzinfo) -> str:

@@ -104,8 +104,8 @@ class MemoryProvider(ABC):
         """The model has handed `task` to `session`, a child of the conversation, and what came of it."""
 
     async def on_memory_write(self, change: NoteChange) -> None:
-        """`change.action`: add, replace, remove, edited (by hand) or undo; for these two, see which of `before` and
-        `after` is None. `change.id` names the change for ever."""
+        """`change.action`: add, replace, remove, consolidate, edited (by hand) or undo; for these three, see which of
+        `before` and `after` is None. `change.id` names the change for ever."""
 
     async def on_forget(self, forgotten: Forgotten) -> None:
         """Something was erased, or deleted or edited on its platform: every copy is to go. What was edited comes again

@@ -28,7 +28,7 @@ from core.errors import Refused
 from core.guard.guard import LIMIT_CHARS, cleaned, suspicion
 from core.ports import Clock
 from core.review.pending import Review, reason_to_wait, typed
-from core.store.notes import Author, NoteChange, Notes, Operation, PendingNote
+from core.store.notes import Author, NoteChange, Notes, NoteVersion, Operation, PendingNote
 from core.types import ErasureEpoch, Scope, Session
 
 FILES = {"memory": "MEMORY.md", "user": "USER.md"}
@@ -141,6 +141,14 @@ class NoteEdit:
         after = None if operation.action == "remove" else _note(operation.content)
         self.swap(operation.action, before, after, scope)
 
+    def consolidate(self, operations: Sequence[Operation]) -> None:
+        """Of whole notes only: a note that has changed since is not there any more."""
+        for one in operations:
+            if one.old_text not in _shown(self.held):
+                raise Refused(f"“{one.old_text}” is not noted any more.")
+            after = _note(one.content) if one.action == "replace" else None
+            self.swap("consolidate", one.old_text, after, self._template.scope)
+
     def undo(self, change: NoteChange) -> None:
         if change.after is not None and change.after not in _shown(self.held):
             raise Refused(f"“{change.after}” is not noted any more, so change {change.id} cannot be undone.")
@@ -191,6 +199,9 @@ class Notebook:
         """Each once, by the scopes' keys and in the order of the files."""
         return await asyncio.to_thread(lambda: _shown(self._read(scopes, target)))
 
+    def is_nearly_full(self, target: str, entries: Sequence[str]) -> bool:
+        return _size(entries) > NEARLY_FULL * self._limits[target]
+
     def heading(self, target: str, entries: Sequence[str]) -> str:
         """``37 % full, 814/2,200 characters``."""
         used, limit = _size(entries), self._limits[target]
@@ -235,6 +246,11 @@ class Notebook:
     async def approve(self, note: PendingNote, scopes: frozenset[Scope], epoch: ErasureEpoch | None = None) -> str:
         """Applies it for its author. Raises Refused when it does not fit any more."""
         author = Author(**note.source, origin="typed", is_insisting=True, epoch=epoch)
+        if note.is_draft:
+            scopes = scopes | {note.scope}
+            return await self._write(
+                note.scope, scopes, note.target, lambda edit: edit.consolidate(note.operations), author
+            )
         return await self.apply(note.scope, scopes, note.target, note.operations, author)
 
     async def done(self, author: Author, scopes: frozenset[Scope]) -> str | None:
@@ -247,10 +263,35 @@ class Notebook:
         return " ".join([*undone, *said, await self._state(scopes, made[0].target)])
 
     async def undo(self, change: NoteChange, scope: Scope, scopes: frozenset[Scope], author: Author = TYPED) -> str:
-        """Raises Refused when what the change wrote is not there any more."""
+        """With all that were one with it. Raises Refused when what the change wrote is not there any more."""
         scopes = scopes | {change.scope}
-        said = await self._write(scope, scopes, change.target, lambda edit: edit.undo(change), author)
-        return f"Undone: change {change.id}. {said}"
+        # What stood in several files is shown, and undone, once.
+        made = {(one.before, one.after): one for one in await self._notes.together(scopes, change)}
+
+        def work(edit: NoteEdit) -> None:
+            for one in reversed(made.values()):
+                edit.undo(one)
+
+        said = await self._write(scope, scopes, change.target, work, author)
+        return f"Undone: change {', '.join(str(one.id) for one in made.values())}. {said}"
+
+    async def versions(self, scopes: frozenset[Scope], target: str) -> list[NoteVersion]:
+        """The notes as they stand, the latest last, each with what made it."""
+        await self.notice(scopes)
+        known = await self._notes.current(scopes, target)
+        found = (known.get(entry) for entry in await self.entries(scopes, target))
+        return sorted(filter(None, found), key=lambda version: version.id)
+
+    async def is_stale(self, draft: PendingNote, scopes: frozenset[Scope]) -> bool:
+        """Whether a note that it would change is another one since, or was pinned."""
+        free = {one.after for one in await self.versions(scopes, draft.target) if not one.is_pinned}
+        return not free.issuperset(one.old_text for one in draft.operations)
+
+    async def pin(self, scopes: frozenset[Scope], text: str, *, is_pinned: bool) -> str:
+        """The one note with `text` in it is left alone by the curator, or no longer; returns it. Raises Refused."""
+        target, entry, _ = await self.find(scopes, text)
+        await self._notes.pin(scopes, target, entry, is_pinned=is_pinned)
+        return entry
 
     async def history(self, scopes: frozenset[Scope], limit: int = 20, offset: int = 0) -> list[NoteChange]:
         """The latest changes, newest first, also those made by hand."""
@@ -378,7 +419,7 @@ class Notebook:
     async def _state(self, scopes: frozenset[Scope], target: str) -> str:
         entries = await self.entries(scopes, target)
         said = f"{FILES[target]} is {self.heading(target, entries)}."
-        if _size(entries) > NEARLY_FULL * self._limits[target]:
+        if self.is_nearly_full(target, entries):
             said = f"{said} It is nearly full: merge, shorten or remove entries now.\n{_sizes(entries)}"
         return "\n".join([said, *await self.troubles(scopes)])
 

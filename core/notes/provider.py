@@ -20,11 +20,12 @@ from core.errors import Refused, ToolError
 from core.facts.evidence import EvidenceSearch
 from core.guard.guard import cleaned, parsed, suspicion
 from core.memory.provider import MemoryProvider
+from core.notes.curator import Curator
 from core.notes.notebook import FILES, Notebook
 from core.review.pending import quoted, reason_to_wait
 from core.store.notes import Author, NoteChange, Operation
 from core.text.normalize import language_data, shortened
-from core.types import Json, Tool, ToolContext
+from core.types import Json, Message, Scope, Session, Tool, ToolContext
 
 _TITLES = {"memory": "MEMORY (your notes)", "user": "USER (who you are talking to)"}
 LINE_CHARS = 500
@@ -53,9 +54,13 @@ class NotesProvider(MemoryProvider):
     name = "notes"
     is_searching = False
 
-    def __init__(self, notebook: Notebook, evidence: EvidenceSearch) -> None:
+    def __init__(self, notebook: Notebook, evidence: EvidenceSearch, curator: Curator | None = None) -> None:
         self._notebook = notebook
         self._evidence = evidence
+        self._curator = curator
+        self._talks: dict[Scope, ToolContext] = {}
+        """The last turn of each scope that is remembered."""
+        self._due: dict[Scope, ToolContext] = {}
         self._description: str = language_data("prompts", "core.notes")["memory"]
 
     async def initialize(self, folder: Path) -> None:
@@ -76,6 +81,8 @@ class NotesProvider(MemoryProvider):
 
     async def prefetch(self, text: str, context: ToolContext) -> Sequence[str]:
         lines, gone, prompt = [], set(), context.session.system_prompt
+        if context.session.is_remembered:
+            self._talks[context.scope] = context
         for change in await self._notebook.news(context.scopes, context.session):
             gone.add(change.before)
             # What was noted before the prompt was written stands in it, unless it went meanwhile and came back: whole,
@@ -84,6 +91,15 @@ class NotesProvider(MemoryProvider):
             if change.after is None or change.after in gone or not re.search(entry, prompt, re.MULTILINE):
                 lines.append(f"n{change.id} {_news(change)}")
         return lines
+
+    async def sync_turn(self, session: Session, messages: Sequence[Message], key: str) -> None:
+        if (context := self._talks.pop(session.scope, None)) is not None:
+            self._due[session.scope] = context
+
+    async def catch_up(self) -> None:
+        """The curator looks at what was talked about."""
+        while self._due and self._curator is not None:
+            await self._curator.look(self._due.popitem()[1])
 
     async def tools(self) -> Sequence[Tool]:
         schema = _Arguments.model_json_schema()

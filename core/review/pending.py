@@ -14,7 +14,7 @@ from core.guard import guard
 from core.guard.fence import mark
 from core.ports import Clock
 from core.store.notes import Author, Notes, Operation, PendingNote
-from core.types import Account, Scope
+from core.types import Account, ErasureEpoch, Scope
 
 ANYWAY = "--anyway"
 """Before a text that a person means as it stands."""
@@ -52,13 +52,20 @@ class Review:
             "(/memory pending). Do not try it again in other words."
         )
 
+    async def offer(self, draft: PendingNote, epoch: ErasureEpoch | None) -> None:
+        """Lets a draft of the curator wait, one in a scope."""
+        aside = await self._notes.put_aside(draft, epoch)
+        if aside is not None and self.on_pending is not None:
+            await self.on_pending(aside)
+
     async def waiting(self, scopes: frozenset[Scope]) -> Sequence[PendingNote]:
         """Oldest first."""
         return await self._notes.waiting(scopes)
 
     async def remind(self, scopes: frozenset[Scope]) -> None:
         """Calls `on_pending` again for what waits: there may have been no chat to tell it in before."""
-        for note in {note.scope: note for note in reversed(await self.waiting(scopes))}.values():
+        oldest = {(note.scope, note.is_draft): note for note in reversed(await self.waiting(scopes))}
+        for note in oldest.values():
             if self.on_pending is not None:
                 await self.on_pending(note)
 

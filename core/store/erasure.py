@@ -124,11 +124,11 @@ _ASKING = "platform || ':' || user_id"
 LANES = f"SELECT {rows.LANE} FROM addresses WHERE id IN (SELECT sessions.address_id FROM sessions WHERE {visible()})"
 
 
-def _made(table: str, texts: str, message_id: str = "message_id", at: str = "created_at") -> str:
-    """Rows that are the asker's, or in a direct chat of the asker's scopes."""
+def _made(table: str, texts: str, message_id: str = "message_id", at: str = "created_at", also: str = "0") -> str:
+    """Rows that are the asker's, or in a direct chat of the asker's scopes; or for which `also` holds."""
     return f"""
         SELECT id, {message_id}, {at}, {texts} FROM {table}
-        WHERE {visible(f"{table}.scope_id")} AND (NOT :limited OR account = :account)
+        WHERE {visible(f"{table}.scope_id")} AND (NOT :limited OR account = :account OR {also})
     """
 
 
@@ -152,7 +152,11 @@ COPIES: Mapping[str, tuple[str, str]] = {
         f"DELETE FROM fact_changes WHERE {_IDS}",
     ),
     "note_changes": (_made("notes", "before, after", at="at"), f"DELETE FROM notes WHERE {_IDS}"),
-    "pending_notes": (_made("pending_notes", "operations, reason", at="at"), f"DELETE FROM pending_notes WHERE {_IDS}"),
+    "pending_notes": (
+        # A draft repeats what others have noted.
+        _made("pending_notes", "operations, reason", at="at", also="is_draft"),
+        f"DELETE FROM pending_notes WHERE {_IDS}",
+    ),
     "jobs": (
         _made("jobs", "text", message_id="NULL"),
         f"UPDATE jobs SET text = '', next_at = NULL, ended_at = COALESCE(ended_at, :now) WHERE {_IDS}",

@@ -188,6 +188,7 @@ _CONFLICTS = f"""
 )
 ORDER BY attribute, last_at DESC, id DESC
 """
+_OF_ATTRIBUTES = f"{_VISIBLE} AND closed_at IS NULL AND {in_list('attribute', 'attributes')} ORDER BY last_at, id"
 _BY_IDS = f"{_VISIBLE} AND {in_list('facts.id', 'ids')}"
 
 LOOKS_BACK = timedelta(days=3)
@@ -290,6 +291,11 @@ class Facts:
         """The facts about all of these names together: open ones first, then the latest."""
         names = {key for key in keys if key}
         return await self._select_facts(_TOGETHER, scopes, limit, names=list_value(names), count=len(names))
+
+    async def of_attributes(self, attributes: Iterable[str], scopes: Scopes) -> dict[str, Fact]:
+        """The open fact of each of these attributes, the one that was said last."""
+        found = await self._select_facts(_OF_ATTRIBUTES, scopes, -1, attributes=list_value(attributes))
+        return {fact.attribute: fact for fact in found if fact.attribute}
 
     async def related(self, keys: Sequence[str], scopes: Scopes, limit: int = 10) -> list[tuple[str, int]]:
         """The names that stand in facts together with these, as (name as written, in how many), most first."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from core.store import rows
 from core.store.epoch import check
@@ -33,8 +33,9 @@ class Source:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoteChange(Source):
     """One version of a note file. `target`: memory or user. `action`: add, replace, remove, edited (by hand), approve
-    (what stands in the file by hand), or undo of the change `undoes`. `is_insisted`: a person was asked, and said yes.
-    The message behind it, as far as it may be seen and was not erased: its text `said`, `sender` and `link`."""
+    (what stands in the file by hand), consolidate (one of several that are one), or undo of the change `undoes`.
+    `is_insisted`: a person was asked, and said yes. The message behind it, as far as it may be seen and was not erased:
+    its text `said`, `sender` and `link`."""
 
     scope: Scope
     target: str
@@ -64,16 +65,35 @@ class Author(Source):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingNote(Source):
     """`operations` are done together or not at all; `reason` is a clause on why they wait. `target`: memory, user, or
-    for one `add` of something else FACT, REMINDER or QUESTION. Since `began_at` something has waited in the scope
-    without a break; None: it is not stored yet."""
+    for one `add` of something else FACT, REMINDER or QUESTION. `is_draft`: the curator drew it up, of whole notes.
+    Since `began_at` something has waited in the scope without a break; None: it is not stored yet."""
 
     scope: Scope
     target: str
     operations: tuple[Operation, ...]
     reason: str
     at: datetime
+    is_draft: bool = False
     began_at: datetime | None = None
     id: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoteVersion:
+    """What is known of a note as it stands: its text, the last change that made it, and whether a person has pinned
+    it."""
+
+    after: str
+    id: int
+    at: datetime
+    is_pinned: bool
+
+
+class ReviewMark(NamedTuple):
+    """Up to which changes, by id, the notes of a scope and its facts were looked at."""
+
+    note_id: int
+    fact_change_id: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,7 +151,47 @@ FROM pending_notes JOIN scopes ON scopes.id = pending_notes.scope_id
 LEFT JOIN addresses ON addresses.id = pending_notes.address_id
 WHERE {visible("pending_notes.scope_id")} AND NOT is_written ORDER BY pending_notes.id
 """
-INSERT_PENDING = rows.insertion("pending_notes", *_SHARED, "operations", "reason", "began_at")
+INSERT_PENDING = rows.insertion("pending_notes", *_SHARED, "operations", "reason", "is_draft", "began_at")
+_REST = """
+INSERT INTO note_reviews (scope_id, rests_until)
+SELECT scope_id, :until FROM pending_notes WHERE id = :id AND is_draft AND :until > 0
+ON CONFLICT (scope_id) DO UPDATE SET rests_until = excluded.rests_until
+"""
+CURRENT = f"""
+SELECT after, MAX(id) AS id, MAX(at) AS at, MAX(is_pinned) AS is_pinned FROM notes
+WHERE {visible("notes.scope_id")} AND target = :target AND after IS NOT NULL GROUP BY after
+"""
+_PIN = f"""
+UPDATE notes SET is_pinned = :is_pinned WHERE {visible("notes.scope_id")} AND target = :target AND after = :entry
+"""
+_STAYS_PINNED = """
+UPDATE notes SET is_pinned = 1 WHERE id = :id AND (
+    SELECT old.is_pinned FROM notes AS old
+    WHERE old.scope_id = :scope_id AND old.target = :target AND old.after = :before AND old.id < :id
+    ORDER BY old.id DESC LIMIT 1
+)
+"""
+"""A note that is put into other words stays pinned."""
+_TOGETHER = f"""
+{VISIBLE} AND notes.action = 'consolidate' AND notes.at = :at AND notes.target = :target ORDER BY notes.id
+"""
+_UNREVIEWED = f"""
+SELECT latest.note_id, latest.fact_change_id FROM (
+    SELECT COALESCE((SELECT MAX(id) FROM notes WHERE {visible("notes.scope_id")}), 0) AS note_id,
+        COALESCE((SELECT MAX(id) FROM fact_changes WHERE {visible("fact_changes.scope_id")}), 0) AS fact_change_id
+) AS latest WHERE latest.note_id > 0 AND NOT EXISTS (
+    SELECT 1 FROM note_reviews AS seen WHERE {visible("seen.scope_id")} AND (
+        seen.rests_until > :now
+        OR (seen.note_id >= latest.note_id AND seen.fact_change_id >= latest.fact_change_id)
+    )
+)
+"""
+_REVIEWED = """
+INSERT INTO note_reviews (scope_id, note_id, fact_change_id, rests_until)
+VALUES (:scope_id, :note_id, :fact_change_id, :until)
+ON CONFLICT (scope_id) DO UPDATE SET
+    note_id = excluded.note_id, fact_change_id = excluded.fact_change_id, rests_until = excluded.rests_until
+"""
 
 
 class Notes:
@@ -149,7 +209,10 @@ class Notes:
 
         def work(connection: Connection) -> None:
             for change in changes:
-                connection.execute(INSERT, _values(connection, change))
+                values = _values(connection, change)
+                made = rows.insert(connection, INSERT, values)
+                if change.before is not None and change.after is not None:
+                    connection.execute(_STAYS_PINNED, {**values, "id": made})
 
         if changes:
             await self._database.write(work)
@@ -192,27 +255,59 @@ class Notes:
         last = f"{VISIBLE} AND notes.after = :entry ORDER BY notes.id DESC LIMIT 1"
         return next(iter(await self._read(last, scopes, entry=entry)), None)
 
+    async def current(self, scopes: frozenset[Scope], target: str) -> dict[str, NoteVersion]:
+        """What was ever noted, by its text."""
+        found = await self._database.fetch_all(CURRENT, {"scopes": scope_parameter(scopes), "target": target})
+        return {row["after"]: NoteVersion(**rows.fields_in(row, NoteVersion)) for row in found}
+
+    async def pin(self, scopes: frozenset[Scope], target: str, entry: str, *, is_pinned: bool) -> None:
+        values = {"scopes": scope_parameter(scopes), "target": target, "entry": entry, "is_pinned": is_pinned}
+        await self._database.execute(_PIN, values)
+
+    async def together(self, scopes: frozenset[Scope], change: NoteChange) -> list[NoteChange]:
+        """The changes of one consolidation, oldest first; of any other change that alone."""
+        if change.action != "consolidate":
+            return [change]
+        return await self._read(_TOGETHER, scopes, at=change.at, target=change.target)
+
+    async def unreviewed(self, scopes: frozenset[Scope], now: datetime) -> ReviewMark | None:
+        """What the curator has to look at; None where nothing is new since it has, or where it rests."""
+        values = {"scopes": scope_parameter(scopes), "now": rows.timestamp(now)}
+        found = await self._database.glance(lambda connection: connection.execute(_UNREVIEWED, values).fetchone())
+        return None if found is None else ReviewMark(found["note_id"], found["fact_change_id"])
+
+    async def reviewed(self, scope: Scope, mark: ReviewMark, until: datetime) -> None:
+        """It has looked, and rests until then."""
+
+        def work(connection: Connection) -> None:
+            scope_id = rows.ensure_scope(connection, scope)
+            connection.execute(_REVIEWED, {**mark._asdict(), "scope_id": scope_id, "until": rows.timestamp(until)})
+
+        await self._database.write(work)
+
     async def _read(self, statement: str, scopes: frozenset[Scope], **values: object) -> list[NoteChange]:
         everything = {"scopes": scope_parameter(scopes), **values}
         found = await self._database.glance(lambda connection: connection.execute(statement, everything).fetchall())
         return [_with_message(row) for row in found]
 
     async def put_aside(self, note: PendingNote, epoch: ErasureEpoch | None = None) -> PendingNote | None:
-        """Stores it, once for the same operations in a scope; None when too many wait already."""
+        """Stores it, once for the same operations in a scope; None when too many wait already, or another draft."""
         operations = rows.dump([[one.action, one.content, one.old_text] for one in note.operations])
 
         def work(connection: Connection) -> PendingNote | None:
             values = _values(connection, note) | {"operations": operations}
             there = connection.execute(
-                "SELECT target, operations, began_at FROM pending_notes WHERE scope_id = :scope_id AND NOT is_written",
+                "SELECT id, target, operations, began_at, is_draft FROM pending_notes "
+                "WHERE scope_id = :scope_id AND NOT is_written",
                 values,
             ).fetchall()
             began_at = there[0]["began_at"] if there else rows.timestamp(note.at)
-            if (note.target, operations) not in [(row["target"], row["operations"]) for row in there]:
-                if len(there) >= PENDING_LIMIT:
+            same = [row["id"] for row in there if (row["target"], row["operations"]) == (note.target, operations)]
+            if not same:
+                if len(there) >= PENDING_LIMIT or (note.is_draft and any(row["is_draft"] for row in there)):
                     return None
-                connection.execute(INSERT_PENDING, values | {"began_at": began_at})
-            return replace(note, began_at=rows.moment(began_at))
+                same = [rows.insert(connection, INSERT_PENDING, values | {"began_at": began_at})]
+            return replace(note, began_at=rows.moment(began_at), id=same[0])
 
         return await self._database.write(work, epoch)
 
@@ -220,8 +315,25 @@ class Notes:
         found = await self._database.fetch_all(PENDING, {"scopes": scope_parameter(scopes)})
         return [_pending(row) for row in found]
 
-    async def drop(self, note_id: int) -> None:
-        await self._database.execute("DELETE FROM pending_notes WHERE id = :id", {"id": rows.bounded(note_id)})
+    async def drop(self, note_id: int, rest_until: datetime | None = None) -> None:
+        """Takes it away; of a draft, until then there is no other one."""
+        values = {"id": rows.bounded(note_id), "until": 0 if rest_until is None else rows.timestamp(rest_until)}
+
+        def work(connection: Connection) -> None:
+            connection.execute(_REST, values)
+            connection.execute("DELETE FROM pending_notes WHERE id = :id", values)
+
+        await self._database.write(work)
+
+    async def redraft(self, note: PendingNote) -> None:
+        """Takes a draft away, and the curator looks anew."""
+
+        def work(connection: Connection) -> None:
+            values = {"id": note.id, "scope_id": rows.ensure_scope(connection, note.scope)}
+            connection.execute("DELETE FROM pending_notes WHERE id = :id", values)
+            connection.execute("DELETE FROM note_reviews WHERE scope_id = :scope_id", values)
+
+        await self._database.write(work)
 
 
 def change_of(row: Row) -> NoteChange:

@@ -10,9 +10,10 @@ from typing import TypeVar
 from core.errors import Refused
 from core.guard.guard import cleaned, suspicion
 from core.markup.markdown import escape
+from core.notes.curator import AFTER_A_NO
 from core.notes.notebook import FILES
 from core.review.pending import ANYWAY, doubt, insisting, quoted
-from core.store.notes import NoteChange, Operation
+from core.store.notes import NoteChange, Operation, PendingNote
 from core.text.normalize import shortened
 from core.types import Answer, Button, Command
 from gateway import texts
@@ -78,6 +79,8 @@ class MemoryCommands:
                 return await self._undo(text, context)
             case "pending":
                 return await self._pending(context)
+            case "pin" | "unpin":
+                return await self._pin(text, context, is_pinned=action == "pin")
             case "approve" | "reject":
                 return await self._decide(text, context, is_approved=action == "approve")
         raise Refused(texts.MEMORY_USAGE)
@@ -88,7 +91,10 @@ class MemoryCommands:
         for target in targets:
             entries = await self._notebook.entries(context.scopes, target)
             fullness = self._notebook.heading(target, entries)
-            lines = "\n".join("- " + escape(entry).replace("\n", "\n  ") for entry in entries) or texts.NOTHING_YET
+            pinned = {one.after for one in await self._notebook.versions(context.scopes, target) if one.is_pinned}
+            marks = ("- 📌 " if entry in pinned else "- " for entry in entries)
+            shown = (escape(entry).replace("\n", "\n  ") for entry in entries)
+            lines = "\n".join(map("".join, zip(marks, shown, strict=True))) or texts.NOTHING_YET
             sections.append(f"**{texts.table('NOTE_TITLES')[target]}** ({fullness})\n\n{lines}")
         if number := len(await self._notebook.review.waiting(context.scopes)):
             sections.append(texts.PENDING_NOTES.format(number=number))
@@ -120,17 +126,17 @@ class MemoryCommands:
         waiting = await self._notebook.review.waiting(context.scopes)
         if not waiting:
             return Answer(text=texts.NOTHING_PENDING)
-        lines, buttons = [texts.PENDING], []
+        lines, buttons = [texts.PENDING], list[Button]()
         for note in waiting:
             who = "" if note.account is None else f", for {note.account.key}"
             place = FILES.get(note.target) or texts.table("PENDING_KINDS")[note.target]
             lines.append(f"- {note.id}: {texts.moment(note.at, self._zone)}, {place}{who}; {escape(note.reason)}")
-            for one in note.operations:
+            lines += texts.difference(note.operations) if note.is_draft else ()
+            for one in () if note.is_draft else note.operations:
                 content, old_text = escape(one.content), escape(one.old_text)
                 old = f" “{old_text}” →" if one.action == "replace" else f" “{old_text}”" if old_text else ""
                 lines.append(f"  {one.action}{old}{f' “{content}”' if content else ''}")
-            for word in ("Approve", "Reject"):
-                buttons.append(button(f"{word} {note.id}", "memory", f"{word.lower()} {note.id}"))
+            buttons += decision(note)
         return Answer(text="\n".join([*lines, "", texts.PENDING_HINT]), buttons=tuple(buttons[:BUTTONS]))
 
     async def _decide(self, text: str, context: CommandContext, *, is_approved: bool) -> Answer:
@@ -143,8 +149,17 @@ class MemoryCommands:
             raise Refused(texts.OWNER_DECIDES)
         if is_approved:
             return await _told(self._services.approve(note, context.scopes, context.epoch))
-        await self._services.notes.drop(note.id)
+        await self._services.notes.drop(note.id, self._services.clock.now() + AFTER_A_NO)
         return Answer(text="Rejected: it is gone.")
+
+    async def _pin(self, text: str, context: CommandContext, *, is_pinned: bool) -> Answer:
+        """By a part of its text, or the number of the change that made it."""
+        if not context.may_change(None):
+            raise Refused(texts.OWNER_DECIDES)
+        if (number := number_in(text)) is not None:
+            text = (await self._notebook.change(context.scopes, number)).after or ""
+        entry = await _legible(self._notebook.pin(context.scopes, text, is_pinned=is_pinned))
+        return Answer(text=(texts.NOTE_PINNED if is_pinned else texts.NOTE_UNPINNED).format(note=escape(entry)))
 
     async def _undo(self, text: str, context: CommandContext) -> Answer:
         if (number := number_in(text)) is None and text:
@@ -184,6 +199,11 @@ class MemoryCommands:
         if before is None or after is None:
             return f"{head}: {'+' if before is None else '-'} “{before or after}”{link}"
         return f"{head}: “{before}” → “{after}”{link}"
+
+
+def decision(note: PendingNote) -> tuple[Button, ...]:
+    """Yes and no to what waits."""
+    return tuple(button(f"{word} {note.id}", "memory", f"{word.lower()} {note.id}") for word in ("Approve", "Reject"))
 
 
 def _anyway(edit: Operation, target: str) -> Button:

@@ -72,6 +72,8 @@ async def kept(database: Database, clock: SteadyClock) -> _Kept:
         assert await notes.put_aside(aside)
     await database.write(lambda connection: connection.execute("DELETE FROM notes WHERE id = 2").close())
     await notes.drop(2)
+    merged = replace(change, scope=ANA, action="consolidate")
+    await notes.log(merged)
 
     async def history(session_id: int, _: int, scopes: Scopes) -> Any:
         found = await conversations.find(session_id, frozenset((ANA,)))
@@ -105,6 +107,10 @@ async def kept(database: Database, clock: SteadyClock) -> _Kept:
             "made by a command": lambda _, __, scopes: notes.made(scopes, Author(address=CHAT, external_id="7")),
             "put aside": lambda _, __, scopes: notes.waiting(scopes),
             "where a note is from": lambda _, __, scopes: notes.origin(scopes, "x"),
+            "what notes say": lambda _, __, scopes: _current(notes, scopes),
+            "what was one change": lambda _, __, scopes: notes.together(scopes, merged),
+            "what the curator looks at": lambda _, __, scopes: notes.unreviewed(scopes, NOON),
+            "what can be pinned": lambda _, __, scopes: _pinned(notes, scopes),
         },
     )
 
@@ -116,6 +122,18 @@ async def _open_history(conversations: Conversations, scopes: Scopes) -> list[Me
 
 async def _sums(calls: UsageLog, scopes: Scopes, session_id: int) -> object:
     return (await calls.spent(scopes, session_id=session_id)).sums
+
+
+async def _current(notes: Notes, scopes: Scopes) -> list[str]:
+    return list(await notes.current(scopes, "user"))
+
+
+async def _pinned(notes: Notes, scopes: Scopes) -> list[str]:
+    """What is pinned of Ana's when somebody pins it."""
+    await notes.pin(scopes, "user", "x", is_pinned=True)
+    found = [text for text, one in (await notes.current(frozenset((ANA,)), "user")).items() if one.is_pinned]
+    await notes.pin(frozenset((ANA,)), "user", "x", is_pinned=False)
+    return found
 
 
 async def _sources(notes: Notes, scopes: Scopes) -> list[str]:
@@ -162,6 +180,10 @@ async def test_every_reading_method_that_takes_scopes_is_in_the_matrix(kept: _Ke
         "Notes.made",
         "Notes.waiting",
         "Notes.origin",
+        "Notes.current",
+        "Notes.together",
+        "Notes.unreviewed",
+        "Notes.pin",
     }
 
 

@@ -166,6 +166,17 @@ UPDATE calls SET account = (
     SELECT substr(key, 9) FROM scopes WHERE scopes.id = calls.scope_id AND substr(key, 1, 8) = 'account:'
 );
 """
+_CURATED_NOTES = """
+ALTER TABLE notes ADD COLUMN is_pinned INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE pending_notes ADD COLUMN is_draft INTEGER NOT NULL DEFAULT 0;
+CREATE TABLE note_reviews (
+    scope_id INTEGER PRIMARY KEY REFERENCES scopes (id),
+    note_id INTEGER NOT NULL DEFAULT 0,
+    fact_change_id INTEGER NOT NULL DEFAULT 0,
+    rests_until REAL NOT NULL DEFAULT 0
+);
+"""
+"""What the curator leaves alone, what it drafted, and up to which change it has looked at a scope."""
 
 MIGRATIONS: tuple[str, ...] = (
     f"{_TABLES}{INDEXES}{_FACTS}{FACTS_RANK}\n{_FACTS_VERSION}",
@@ -197,4 +208,5 @@ MIGRATIONS: tuple[str, ...] = (
     "ALTER TABLE sessions ADD COLUMN is_delegated INTEGER NOT NULL DEFAULT 0;\n"
     "CREATE INDEX sessions_delegated ON sessions (is_delegated) WHERE is_delegated;",
     HASH_SIZE,
+    _CURATED_NOTES,
 )

@@ -1,0 +1,243 @@
+"""Notes keep themselves in shape: drafts that lose nothing, shown with yes and no, undone as one change."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.notes.curator import lost
+from core.notes.notebook import TYPED
+from core.store.notes import Operation
+from core.types import Address, Completion, Request, Scope
+from gateway.services import Services
+from tests.fixtures.gateway_harness import GatewayHarness, notices, open_gateway
+from tests.fixtures.scripted_model import ScriptedModel, says
+
+SMALL = "[memory]\nmemory_chars = 120\n"
+OWN = Scope.account("telegram", "42")
+OWNER = frozenset((OWN,))
+ROOM = Scope.room("telegram", "-5")
+IN_ROOM: dict[str, Any] = {"is_direct": False, "address": Address(platform="telegram", chat_id="-5"), "scope": ROOM}
+TEA = ("The user likes tea", "The user likes tea in the morning", "Ana's birthday is on 3 May in the old calendar")
+MERGED = ["The user likes tea in the morning", "Ana's birthday is on 3 May in the old calendar"]
+
+
+def helper(*groups: dict[str, Any], text: str = "") -> ScriptedModel:
+    """A helper that reads no facts and drafts these groups."""
+
+    def answer(request: Request) -> Completion:
+        return says(text or json.dumps(groups)) if request.kind == "curator" else says("[]")
+
+    return ScriptedModel(*[answer] * 40)
+
+
+def asked(model: ScriptedModel) -> list[Request]:
+    return [request for request in model.requests if request.kind == "curator"]
+
+
+async def fill(harness: GatewayHarness, *notes: str, **place: Any) -> None:
+    """Notes, and a turn after which the curator looks."""
+    for note in notes:
+        await harness.say(f"/memory add {note}", **place)
+    await harness.say("what shall we do now", **place)
+    await harness.memory.tend()
+
+
+async def pending(harness: GatewayHarness, **place: Any) -> str:
+    return (await harness.say("/memory pending", **place)).text
+
+
+async def entries(harness: GatewayHarness) -> list[str]:
+    return await harness.services.notebook.entries(OWNER, "memory")
+
+
+@pytest.mark.slow
+async def test_equals_are_merged_by_rule_where_there_is_no_helper(home: Path) -> None:
+    async with open_gateway(home, options=SMALL) as harness:
+        await fill(harness, *TEA)
+        ((lane, told),) = await notices(harness)
+        assert lane == "telegram:42"
+        assert "MEMORY.md is 86 % full, 103/120 characters; nothing is lost" in told
+        assert "\N{MINUS SIGN} “The user likes tea”" in told
+        assert "MEMORY.md is 86 % full" in await pending(harness)
+        assert await entries(harness) == list(TEA), "nothing before the yes"
+        await harness.say("/memory approve 1")
+        assert await entries(harness) == MERGED
+        assert "put in order" in (await harness.say("/memory history")).text
+        await harness.say("/memory undo")
+        assert sorted(await entries(harness)) == sorted(TEA)
+
+
+@pytest.mark.slow
+async def test_the_helper_words_a_draft_that_is_one_change_and_paid(home: Path) -> None:
+    words = "The user likes tea in the morning; Ana's birthday is on 3 May in the old calendar"
+    model = helper({"notes": [1, 2, 3], "why": "same", "text": words})
+    async with open_gateway(home, options=SMALL, titles=model) as harness:
+        await fill(harness, *TEA)
+        text = await pending(harness)
+        assert text.count("\N{MINUS SIGN} “") == 3
+        assert f"+ “{words}”" in text
+        done = await harness.say("/memory approve 1")
+        assert f"Now noted: “{words}”" in done.text
+        assert "to put notes in order" in (await harness.say("/usage")).text
+        undone = await harness.say("/memory undo")
+        assert "Undone: change 4, 5, 6." in undone.text
+        assert sorted(await entries(harness)) == sorted(TEA)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "words",
+    [
+        "The user likes tea",
+        "The user does not like tea in the morning",
+        "The user likes tea in the morning, at Rua da Boavista 7",
+        "Bearer 0123456789abcdef01234567 likes tea in the morning",
+        "The user\n§\nlikes tea in the morning",
+        "",
+    ],
+)
+async def test_a_draft_that_loses_or_adds_something_is_not_offered(home: Path, words: str) -> None:
+    async with open_gateway(home, options=SMALL, titles=helper({"notes": [1, 2], "text": words})) as harness:
+        await fill(harness, *TEA)
+        assert "Nothing is waiting" in await pending(harness)
+
+
+@pytest.mark.slow
+async def test_a_helper_that_fails_or_answers_nonsense_is_replaced_by_the_rules(home: Path) -> None:
+    async with open_gateway(home, options=SMALL, titles=helper(text="Ignore the notes. {}" * 500)) as harness:
+        await fill(harness, *TEA)
+        assert "\N{MINUS SIGN} “The user likes tea”" in await pending(harness)
+
+
+@pytest.mark.slow
+async def test_of_two_notes_that_contradict_each_other_the_older_goes_and_is_shown(home: Path) -> None:
+    async with open_gateway(home) as harness:
+        await fill(harness, "The user lives in Porto", "likes tea", "The user lives in Lisbon")
+        text = await pending(harness)
+        assert "two notes contradict each other; no longer noted then: “The user lives in Porto”" in text
+        await harness.say("/memory approve 1")
+        assert await entries(harness) == ["likes tea", "The user lives in Lisbon"]
+
+
+@pytest.mark.slow
+async def test_a_fact_overtakes_a_note(home: Path) -> None:
+    async with open_gateway(home) as harness:
+        await fill(harness, "lives in Porto")
+        await harness.say("I moved to Lisbon")
+        await harness.memory.tend()
+        assert "a fact has overtaken a note; no longer noted then: “lives in Porto”" in await pending(harness)
+        await harness.say("/memory approve 1")
+        assert await entries(harness) == ["I moved to Lisbon"]
+
+
+@pytest.mark.slow
+async def test_what_is_pinned_is_left_alone(home: Path) -> None:
+    async with open_gateway(home, options=SMALL) as harness:
+        await harness.say("/memory add The user likes tea")
+        assert "Pinned: “The user likes tea”" in (await harness.say("/memory pin likes tea")).text
+        assert "📌 The user likes tea" in (await harness.say("/memory")).text
+        await fill(harness, *TEA[1:])
+        assert "Nothing is waiting" in await pending(harness)
+        await harness.say("/memory replace The user likes tea in the morning => The user likes tea")
+        await harness.say("/memory unpin 1")
+        assert "📌" not in (await harness.say("/memory")).text
+
+
+@pytest.mark.slow
+async def test_a_pin_after_the_draft_or_a_changed_note_makes_it_stale_and_it_is_drafted_anew(home: Path) -> None:
+    async with open_gateway(home, options=SMALL) as harness:
+        await fill(harness, *TEA)
+        await harness.say("/memory replace The user likes tea => The user likes teas")
+        assert "draft it anew" in (await harness.say("/memory approve 1")).text
+        assert "Nothing is waiting" in await pending(harness)
+        await fill(harness)
+        assert "\N{MINUS SIGN} “The user likes teas”" in await pending(harness)
+        await harness.say("/memory pin teas")
+        assert "draft it anew" in (await harness.say("/memory approve 2")).text
+        await fill(harness)
+        assert "Nothing is waiting" in await pending(harness)
+        await harness.say("/memory replace teas => The user likes a tea")
+        assert "📌 The user likes a tea" in (await harness.say("/memory")).text, "it stays pinned"
+
+
+@pytest.mark.slow
+async def test_a_draft_of_notes_that_another_process_has_changed_is_replaced(home: Path) -> None:
+    async with open_gateway(home, options=SMALL) as harness, Services.open(harness.services.settings) as other:
+        await fill(harness, *TEA)
+        change = Operation(action="replace", old_text="The user likes tea", content="The user likes a tea")
+        await other.notebook.apply(OWN, OWNER, "memory", [change], TYPED)
+        await fill(harness)
+        text = await pending(harness)
+        assert "“The user likes a tea”" in text
+        assert "“The user likes tea”" not in text
+        (draft,) = await other.notebook.review.waiting(OWNER)
+        assert await other.notes.put_aside(replace(draft, operations=(change,))) is None, "one draft a scope"
+
+
+@pytest.mark.slow
+async def test_one_draft_waits_and_after_a_no_none_comes_for_a_day(home: Path) -> None:
+    async with open_gateway(home, options=SMALL) as harness:
+        await fill(harness, *TEA)
+        await fill(harness, "The user likes teas")
+        assert (await pending(harness)).count("MEMORY.md is") == 1
+        assert len(await notices(harness)) == 1
+        await harness.say("/memory reject 1")
+        await fill(harness, "the user likes a tea")
+        assert "Nothing is waiting" in await pending(harness)
+
+
+@pytest.mark.slow
+async def test_none_comes_of_an_incognito_conversation(home: Path) -> None:
+    async with open_gateway(home, options=SMALL) as harness:
+        for note in TEA:
+            await harness.say(f"/memory add {note}")
+        await harness.say("/incognito")
+        await fill(harness)
+        assert "Nothing is waiting" in await pending(harness)
+
+
+@pytest.mark.slow
+async def test_in_a_room_the_owner_says_yes(home: Path) -> None:
+    async with open_gateway(home, options=f'rooms = ["telegram:-5"]\n{SMALL}') as harness:
+        await harness.say("hello there")
+        await fill(harness, *TEA, **IN_ROOM)
+        ((lane, told),) = await notices(harness)
+        assert (lane, "About the room `room:telegram:-5`" in told, "tea" in told) == ("telegram:42", True, False)
+        assert "my owner decides" in (await harness.say("/memory approve 1", "7", **IN_ROOM)).text
+        assert "my owner decides" in (await harness.say("/memory pin tea in", "7", **IN_ROOM)).text
+        await harness.say("/memory approve 1", **IN_ROOM)
+        assert await harness.services.notebook.entries(frozenset((ROOM,)), "memory") == MERGED
+        assert await entries(harness) == []
+
+
+@pytest.mark.slow
+async def test_a_draft_is_forgotten_and_exported(home: Path) -> None:
+    async with open_gateway(home, options=SMALL) as harness:
+        await fill(harness, *TEA)
+        exported = (await harness.say("/export")).answer
+        assert exported is not None
+        assert any(b'"operations"' in file.content and b"likes tea" in file.content for file in exported.files)
+        question = (await harness.say("/forget tea")).answer
+        assert question is not None
+        assert question.confirm is not None
+        await harness.say(f"/{question.confirm.name} {question.confirm.arguments}")
+        assert "Nothing is waiting" in await pending(harness)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "gone"),
+    [
+        ("The user likes tea", "Likes tea and coffee", []),
+        ("Ana lives in Porto and hates fish", "Ana lives in Porto", ["Ana lives in Porto and hates fish"]),
+        ("Call the bank. Never on Monday.", "Call the bank", ["Never on Monday."]),
+        ("Bob does not eat fish", "Bob eats fish and rice", ["Bob does not eat fish"]),
+        ("Anas Geburtstag ist am 3. Mai", "Anas Geburtstag ist am 4. Mai", ["Anas Geburtstag ist am 3. Mai"]),
+    ],
+)
+def test_what_a_draft_would_lose_is_told_without_a_model(before: str, after: str, gone: list[str]) -> None:
+    assert lost([before], [after]) == gone
