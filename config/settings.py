@@ -204,6 +204,11 @@ class MemoryOptions(_Section):
     working_half_life_days: Days
 
 
+class SkillOptions(_Section):
+    folders: Annotated[tuple[Annotated[Path, AfterValidator(Path.expanduser)], ...], Field(strict=False)]
+    index_chars: Count
+
+
 class Telegram(_Section):
     enabled: Enabled
 
@@ -248,6 +253,7 @@ class Settings(_Section):
     turn: Turn
     usage: UsageOptions
     memory: MemoryOptions
+    skills: SkillOptions
     telegram: Telegram
     discord: Discord
     cron: Cron

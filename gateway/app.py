@@ -40,6 +40,7 @@ from core.ports import Adapter, Model
 from core.scheduling.appointments import reminder
 from core.search.expansion import ExpandedRecall
 from core.search.recall import HistoryProvider, session_search
+from core.skills.tools import SkillTools
 from core.store.facts import FactKind
 from core.store.people import TERMINAL
 from core.store.sync import PLATFORM as MEMORY
@@ -224,10 +225,12 @@ async def build_router(
     )
     reminders, review = ReminderCommands(services), services.notebook.review
     plan = reminder(services.appointments, services.conversations, evidence, review, reminders.ask)
-    core_tools = [session_search(recall, zone), plan]
+    skills = SkillTools(services.skills, services.conversations)
+    core_tools = [session_search(recall, zone), plan, *skills.all]
     tools = [*await memory.tools([DELEGATE, *(tool.name for tool in core_tools)]), *core_tools]
     soul, budget_chars = SOUL.read_text(encoding="utf-8"), settings.memory.prefetch_chars
-    prompt = Prompt(services.owner_files, soul, zone, memory, budget_chars, tools, Sections())
+    sections = Sections(skills=skills.section)
+    prompt = Prompt(services.owner_files, soul, zone, memory, budget_chars, tools, sections)
     if helper is not None and settings.delegation.max_rounds:
         delegate = Delegate(
             model=helper,

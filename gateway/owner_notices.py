@@ -83,7 +83,7 @@ class OwnerNotices:
             text = "\n".join([texts.DRAFT.format(reason=note.reason), "", *texts.difference(note.operations)])
             await self.tell(f"draft:{note.id}", text, scope, buttons=decision(note))
             return
-        did = {"fact": "remember", "remind": "plan", "cron": "plan"}.get(note.target, "note")
+        did = {"fact": "remember", "remind": "plan", "cron": "plan", "skill": "learn"}.get(note.target, "note")
         text = f"Before I {did} something, I need your yes: {note.reason}. `/memory pending` shows it"
         if scope.is_room:
             shell = f"`mneme memory pending --scope {scope.key}` in a shell"

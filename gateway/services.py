@@ -20,6 +20,7 @@ from core.privacy.forgetting import Forgetting
 from core.privacy.home_files import HomeFiles
 from core.scheduling.appointments import Appointments
 from core.search.recall import Recall
+from core.skills.library import Skills
 from core.store.actions import Actions
 from core.store.archive import Archive
 from core.store.epoch import EpochGuard
@@ -32,6 +33,7 @@ from core.store.people import TERMINAL, People
 from core.store.removal import Removals
 from core.store.rows import meta, set_meta
 from core.store.sessions import Conversations, IncognitoRegistry
+from core.store.skills import SKILL, SkillRecords
 from core.store.sqlite.database import Database
 from core.store.sync import SyncQueue
 from core.store.usage import UsageLog
@@ -89,7 +91,9 @@ class Services:
         self.actions = Actions(database, clock)
         self.archive = Archive(database)
         self.sync_queue = SyncQueue(database, clock, on_change)
-        self.forgetting = Forgetting(database, self.notebook, self.home_files, clock, zone, self.sync_queue.forget)
+        self.skills = Skills(settings.home, SkillRecords(database), self.notebook.review, clock, settings.skills)
+        forget_copies = self.sync_queue.forget
+        self.forgetting = Forgetting(database, self.notebook, self.home_files, clock, zone, forget_copies, self.skills)
         self.epoch_guard = EpochGuard(database)
 
     async def _question_every_s(self, account: Account | None) -> float | None:
@@ -109,6 +113,8 @@ class Services:
             raise Refused(texts.DRAFT_STALE)
         if note.target in FILES:
             said = await self.notebook.approve(note, scopes, epoch)
+        elif note.target == SKILL:
+            said = await self.skills.approve(note, scopes, epoch)
         elif note.target != FACT:
             said = await self.appointments.approve(note, epoch)
         else:

@@ -44,6 +44,7 @@ DOORS: Mapping[str, tuple[str, ...]] = {
     "prompt_toolkit": ("adapters/terminal/*.py", "gateway/cli/*.py"),
     "tomllib": ("config/*.py", "core/*.py", "gateway/commands/*.py", "gateway/texts.py"),
     "tomlkit": ("config/files.py",),
+    "yaml": ("core/skills/format.py",),
     "snowballstemmer": ("core/text/terms.py",),
     "pydantic": ("*",),
     "pydantic_core": ("*",),

@@ -55,17 +55,22 @@ def entries_of(text: str) -> list[str]:
     return list(dict.fromkeys(filter(None, entries)))
 
 
-class NoteFiles:
-    """All methods but `lock` and `state` block: they are called in a thread."""
+def folder_of(memories: Path, scope: Scope) -> Path:
+    """Where the notes of a scope lie, and what else belongs to it."""
+    return memories / quote(scope.key, safe="")
 
-    def __init__(self, folder: Path) -> None:
+
+class FolderLock:
+    """Over a folder, for all processes. `things`: what people call what is in it."""
+
+    def __init__(self, folder: Path, things: str) -> None:
         self._folder = folder
-        self._path = lru_cache(PATHS)(lambda scope, target: folder / quote(scope.key, safe="") / FILES[target])
+        self._things = things
         self._turn = asyncio.Lock()
 
     @asynccontextmanager
-    async def lock(self) -> AsyncIterator[None]:
-        """One lock over all scopes, because limits count them together. Raises Refused when it cannot be had."""
+    async def hold(self) -> AsyncIterator[None]:
+        """Raises Refused when it cannot be had."""
         # First among ourselves: who waits for a file lock holds a thread, which its holder needs to go on.
         async with self._turn:
             lock = FileLock(self._folder / ".lock", timeout=_LOCK_TIMEOUT_S, thread_local=False)
@@ -73,13 +78,23 @@ class NoteFiles:
                 await asyncio.to_thread(self._folder.mkdir, parents=True, exist_ok=True, mode=0o700)
                 await asyncio.to_thread(lock.acquire)
             except Timeout as error:
-                raise Refused("The notes are being changed by another program; try again in a moment.") from error
+                busy = f"The {self._things} are being changed by another program; try again in a moment."
+                raise Refused(busy) from error
             except OSError as error:
                 raise Refused(f"The folder {self._folder.name}/ cannot be used ({error.strerror or error}).") from error
             try:
                 yield
             finally:
                 lock.release()
+
+
+class NoteFiles:
+    """All methods but `lock` and `state` block: they are called in a thread."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = lru_cache(PATHS)(lambda scope, target: folder_of(folder, scope) / FILES[target])
+        # One lock over all scopes, because limits count them together.
+        self.lock = FolderLock(folder, "notes").hold
 
     def keep(self, scope: Scope, target: str, entries: Sequence[str]) -> None:
         """Replaces all entries. Raises Refused where they cannot be written."""
@@ -405,13 +420,7 @@ class Notebook:
         return NoteChange(**source, scope=scope, target=target, action="edited", at=at, is_insisted=is_insisted)
 
     async def _finish(self, write: Coroutine[Any, Any, T]) -> T:
-        """Runs `write` to its end also when the caller is cancelled: a file that was replaced must be logged too."""
-        task = asyncio.create_task(write, name="note")
-        try:
-            done = await asyncio.shield(task)
-        except asyncio.CancelledError:
-            await asyncio.gather(task, return_exceptions=True)
-            raise
+        done = await finished(write)
         if self.on_change is not None:
             await self.on_change()
         return done
@@ -425,6 +434,16 @@ class Notebook:
 
     def _read(self, scopes: frozenset[Scope], target: str) -> Held:
         return {scope: self._files.read(scope, target)[0] for scope in sorted(scopes)}
+
+
+async def finished(write: Coroutine[Any, Any, T]) -> T:
+    """Runs `write` to its end also when the caller is cancelled: a file that was replaced must be logged too."""
+    task = asyncio.create_task(write, name="note")
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.gather(task, return_exceptions=True)
+        raise
 
 
 def _shown(held: Held) -> list[str]:

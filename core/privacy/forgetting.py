@@ -26,6 +26,7 @@ from core.notes.notebook import FILES, Notebook
 from core.ports import Clock
 from core.privacy.home_files import HomeFiles
 from core.search.query import inflected, read_filters
+from core.skills.library import Skills
 from core.store import archive, epoch, erasure
 from core.store.erasure import ErasureItem, ErasureList, ErasureRequest, Erasures
 from core.store.notes import Operation
@@ -65,6 +66,7 @@ class Forgetting:
     clock: Clock
     zone: str
     forget_copies: ForgetCopies | None = None
+    skills: Skills | None = None
 
     def __post_init__(self) -> None:
         self.erasures = Erasures(self.database, self.clock)
@@ -78,6 +80,8 @@ class Forgetting:
         notes = {entry for _, _, entry in await self._notes(found, words)}
         typed = await asyncio.to_thread(self.files.typed, request.scopes)
         found.shown += [ErasureItem(kind="note", text=entry, at=self.clock.now()) for entry in notes]
+        parts, _ = await self._skills(found, words, is_trial=True)
+        found.shown += [ErasureItem(kind="skill", text=part, at=self.clock.now()) for part in parts]
         rooms = await self._in_rooms(found)
         found.shown += [replace(item, kind="room", who="") for room in rooms for item in room.shown]
         found.counts = dict(Counter(item.kind for item in found.shown))
@@ -215,8 +219,20 @@ class Forgetting:
             found.asked = tuple(await self.forget_copies(messages, found.ids["note_changes"]))
         quoting = words.over([*found.texts, *found.notes])
         stuck += await asyncio.to_thread(self.files.erase, found.request.scopes, quoting)
+        stuck += (await self._skills(found, quoting))[1]
         # Waiting for a file that nobody can write would hold up every answer here for ever.
         found.stuck = tuple(dict.fromkeys(stuck))
+
+    async def _skills(
+        self, found: ErasureList, quoting: Quoting, *, is_trial: bool = False
+    ) -> tuple[list[str], list[str]]:
+        """What goes of the skills of these scopes, and what cannot be written."""
+        if self.skills is None:
+            return [], []
+        quoting = quoting.over(found.texts)
+        return await self.skills.erase(
+            found.request.scopes, lambda text: quoting.has_words(text) or quoting.repeats(text), is_trial=is_trial
+        )
 
     async def _notes(self, found: ErasureList, words: Quoting) -> list[tuple[Scope, str, str]]:
         """Scope, target and text of the notes that are on the list or have the words."""

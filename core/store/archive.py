@@ -167,6 +167,8 @@ KINDS: Mapping[str, str] = {
     "change of a fact": _in_scope("fact_changes", _mine("account")),
     "change of a note": _in_scope("notes", _mine("account")),
     "change of a note put aside": _in_scope("pending_notes", _mine("account")),
+    "change of a skill": _in_scope("skill_changes", _mine("account")),
+    "use of a skill": _in_scope("skills"),
     "job": _in_scope("jobs", _mine("account")),
     "waiting": f"""
         SELECT inbound, received_at FROM inbox
@@ -200,7 +202,7 @@ SCANNED: Sequence[tuple[str, str]] = (
 """All words that somebody may see, each behind three other columns, and what a person calls what has them."""
 _UNSAID = {"scope_id", "address_id", "folded", "reply_id"}
 """Digests, and columns that repeat others."""
-_JSON = {"blocks", "inbound", "names", "operations", "payload"}
+_JSON = {"blocks", "files", "inbound", "names", "operations", "payload"}
 
 
 class Archive:

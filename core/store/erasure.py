@@ -52,7 +52,7 @@ class ErasureRequest:
 class ErasureItem:
     """One thing to erase, as shown to the person."""
 
-    kind: Literal["message", "fact", "note", "job", "room"]
+    kind: Literal["message", "fact", "note", "skill", "job", "room"]
     text: str
     at: datetime
     who: str = ""
@@ -156,6 +156,11 @@ COPIES: Mapping[str, tuple[str, str]] = {
         # A draft repeats what others have noted.
         _made("pending_notes", "operations, reason", at="at", also="is_draft"),
         f"DELETE FROM pending_notes WHERE {_IDS}",
+    ),
+    "skill_changes": (_made("skill_changes", "name, files", at="at"), f"DELETE FROM skill_changes WHERE {_IDS}"),
+    "skills": (
+        f"SELECT id, NULL, NULL, name FROM skills WHERE {visible('skills.scope_id')}",
+        f"DELETE FROM skills WHERE {_IDS}",
     ),
     "jobs": (
         _made("jobs", "text", message_id="NULL"),

@@ -43,6 +43,8 @@ class ExportCommands:
         for target in FILES:
             for note in await services.notebook.entries(scopes, target):
                 yield {"kind": "note", "target": target, "text": note}
+        for name, path, text in await services.skills.texts(scopes):
+            yield {"kind": "skill", "name": name, "path": path, "text": text}
         for typed in await asyncio.to_thread(services.home_files.typed, scopes):
             yield {"kind": "typed in the terminal", "text": typed}
         for (kind, model), bill in (await services.usage_log.spent(scopes)).bills:

@@ -178,6 +178,33 @@ CREATE TABLE note_reviews (
 """
 """What the curator leaves alone, what it drafted, and up to which change it has looked at a scope."""
 
+_SKILLS = """
+CREATE TABLE skills (
+    id INTEGER PRIMARY KEY,
+    scope_id INTEGER NOT NULL REFERENCES scopes (id),
+    name TEXT NOT NULL,
+    uses INTEGER NOT NULL DEFAULT 0,
+    used_at REAL,
+    is_disabled INTEGER NOT NULL DEFAULT 0,
+    UNIQUE (scope_id, name)
+);
+CREATE TABLE skill_changes (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    scope_id INTEGER NOT NULL REFERENCES scopes (id),
+    name TEXT NOT NULL,
+    action TEXT NOT NULL,
+    files TEXT NOT NULL,
+    undoes INTEGER,
+    account TEXT,
+    message_id INTEGER,
+    address_id INTEGER REFERENCES addresses (id),
+    external_id TEXT,
+    at REAL NOT NULL
+);
+CREATE INDEX skill_changes_by_scope ON skill_changes (scope_id, id);
+"""
+"""What is kept of skills, which are folders: their use, and what each change made of which file."""
+
 MIGRATIONS: tuple[str, ...] = (
     f"{_TABLES}{INDEXES}{_FACTS}{FACTS_RANK}\n{_FACTS_VERSION}",
     _ORIGINS,
@@ -209,4 +236,5 @@ MIGRATIONS: tuple[str, ...] = (
     "CREATE INDEX sessions_delegated ON sessions (is_delegated) WHERE is_delegated;",
     HASH_SIZE,
     _CURATED_NOTES,
+    _SKILLS,
 )

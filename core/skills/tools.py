@@ -1,0 +1,186 @@
+"""The model's tools for skills, and their section of the prompt. What the model keeps waits for a yes, unless all that
+it has read in the conversation was typed by the person or is the person's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from core.errors import ToolError
+from core.guard.fence import typed_part
+from core.guard.guard import cleaned
+from core.memory.provider import parsed
+from core.review.pending import reason_to_wait
+from core.skills.format import FOLDERS, SKILL_FILE, Skill
+from core.skills.library import SCRIPTED, Skills
+from core.store.notes import Author, Operation
+from core.store.sessions import Conversations
+from core.text.normalize import shortened
+from core.types import Json, Message, Tool, ToolContext
+
+HEADING = "# Skills\nProcedures that you keep. Before you do what one is for, read it with skill_view, and follow it."
+LIST_CHARS = 20_000
+_OWN = ("skills_list", "skill_view", "skill_manage", "memory", "reminder")
+"""Tools that tell only what the person has typed or said yes to."""
+
+
+class _List(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    words: str = Field(default="", description="Only skills with these words in name, description, category or tags.")
+
+
+class _View(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    name: str
+    path: str = Field(default="", description="A file of the skill, such as references/steps.md; without it SKILL.md.")
+
+
+class _Manage(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    action: Literal["create", "patch", "edit", "delete", "write_file", "remove_file"]
+    name: str = Field(description="Small letters, digits and single hyphens: tidy-inbox.")
+    content: str = Field(
+        default="",
+        description="create, edit: all of SKILL.md: ---, lines `name:` and `description:` (what it does and when to "
+        "use it, in quotes), ---, then the steps in Markdown. write_file: all of the file. patch: the new text.",
+    )
+    old_text: str = Field(default="", description="patch: what to replace; it must stand there exactly once.")
+    path: str = Field(default="", description=f"The file: SKILL.md, or one in {', '.join(FOLDERS)}.")
+
+
+class SkillTools:
+    def __init__(self, skills: Skills, conversations: Conversations) -> None:
+        self._skills = skills
+        self._conversations = conversations
+
+    @property
+    def all(self) -> Sequence[Tool]:
+        return (
+            Tool(
+                name="skills_list",
+                description="Lists the skills there are, also those made since this conversation began.",
+                schema=_List.model_json_schema(),
+                run=self._list,
+                is_quote=True,
+                is_reading=True,
+            ),
+            Tool(
+                name="skill_view",
+                description="Reads a skill, or one of its files. Scripts are shown, never run: there is no shell here.",
+                schema=_View.model_json_schema(),
+                run=self._view,
+                is_quote=True,
+                is_reading=True,
+            ),
+            Tool(
+                name="skill_manage",
+                description="Keeps a procedure that worked as a skill, or mends one: after a task of many steps, a "
+                "correction, or when a skill was wrong. What is known of people are notes, not skills.",
+                schema=_Manage.model_json_schema(),
+                run=self._manage,
+                is_quote=True,
+            ),
+        )
+
+    async def section(self, context: ToolContext) -> str:
+        """Of the prompt of a session; empty where there are no skills."""
+        index = await self._skills.index(context.scopes)
+        return f"{HEADING}\n{index}" if index else ""
+
+    async def _list(self, arguments: Json, context: ToolContext) -> str:
+        found, troubles = await self._skills.listed(context.scopes, parsed(_List, arguments).words)
+        lines, left = list[str](), LIST_CHARS
+        for line in [*map(described, found), *(f"({trouble})" for trouble in troubles)]:
+            left -= len(line) + 1
+            if left < 0:
+                lines.append(f"({len(found) + len(troubles) - len(lines):,} more: give words)")
+                break
+            lines.append(line)
+        return "\n".join(lines) or "There are no such skills."
+
+    async def _view(self, arguments: Json, context: ToolContext) -> str:
+        asked = parsed(_View, arguments)
+        skill = await self._skills.find(asked.name, context.scopes)
+        if skill.is_disabled:
+            raise ToolError(f"The skill {skill.name} is switched off; the person can switch it on with /skills.")
+        text = cleaned(await self._skills.text(skill, asked.path or SKILL_FILE))
+        if asked.path:
+            return text
+        if not context.session.is_incognito:
+            await self._skills.used(skill, context.epoch)
+        files = [f"- {path} ({size:,} bytes)" for path, size in (await self._skills.files(skill)).items()]
+        return "\n".join([text.rstrip(), *(["", "Its files, for skill_view with a path:", *files] if files else [])])
+
+    async def _manage(self, arguments: Json, context: ToolContext) -> str:
+        asked = parsed(_Manage, arguments)
+        if not context.session.is_remembered:
+            raise ToolError("Nothing is kept in this conversation; read skills only.")
+        done = _operation(asked)
+        author = Author(account=context.account, message_id=context.message_id, epoch=context.epoch)
+        if context.scope.is_room and context.scopes == {context.scope}:
+            reason: str | None = "in a room the owner decides which skills there are"
+            author = replace(author, origin="member")
+        else:
+            reason = reason_to_wait([done]) or await self._foreign(context)
+        author = replace(author, origin="typed") if reason is None else replace(author, reason=reason)
+        return await self._skills.apply(context.scope, context.scopes, done, author)
+
+    async def _foreign(self, context: ToolContext) -> str | None:
+        """Why what the model writes may be somebody else's, as a clause."""
+        rows = await self._conversations.history(context.session, context.scopes)
+        found = next(filter(_is_foreign, rows), None)
+        if found is None:
+            return None
+        which = f"what {found.tool_name} has found" if found.role == "tool" else "what somebody else wrote"
+        return f"this conversation has {which}, which may be where it comes from"
+
+
+def described(skill: Skill) -> str:
+    """A skill as one line of a list."""
+    tags = ", ".join(skill.tags)
+    about = {"category": skill.category, "version": skill.version, "for": ", ".join(skill.platforms), "tags": tags}
+    marks = [f"{name} {cleaned(shortened(value, 100))}" for name, value in about.items() if value]
+    marks += [SCRIPTED] if skill.has_scripts else []
+    marks += ["switched off"] if skill.is_disabled else []
+    more = f" ({'; '.join(marks)})" if marks else ""
+    return f"- {skill.name}: {cleaned(skill.description)}{more}"
+
+
+def _is_foreign(row: Message) -> bool:
+    if row.role == "tool":
+        return not set((row.tool_name or "").split(", ")) <= set(_OWN)
+    if row.role == "assistant":
+        return row.kind not in ("chat", "quote")
+    return row.kind != "chat" or row.origin not in (None, "typed") or typed_part(row.text).strip() != row.text.strip()
+
+
+def _operation(asked: _Manage) -> Operation:
+    """Raises ToolError where something is missing."""
+    path = asked.path or SKILL_FILE
+    is_file = asked.action in ("write_file", "remove_file")
+    if is_file and path == SKILL_FILE:
+        raise ToolError(f"Give the path of a file beside {SKILL_FILE}; that one is changed with edit or patch.")
+    if asked.action in ("create", "edit", "write_file", "patch") and not asked.content and not asked.old_text:
+        raise ToolError("Give the content.")
+    if asked.action == "patch" and not asked.old_text.strip():
+        raise ToolError("Give old_text: a part that stands there once.")
+    place = f"{asked.name}/{path}"
+    match asked.action:
+        case "create":
+            return Operation(action="add", content=asked.content, old_text=f"{asked.name}/{SKILL_FILE}")
+        case "write_file":
+            return Operation(action="add", content=asked.content, old_text=place)
+        case "edit":
+            return Operation(action="replace", content=asked.content, old_text=f"{asked.name}/{SKILL_FILE}")
+        case "patch":
+            return Operation(action="replace", content=asked.content, old_text=f"{place}\n{asked.old_text}")
+        case "remove_file":
+            return Operation(action="remove", old_text=place)
+    return Operation(action="remove", old_text=asked.name)

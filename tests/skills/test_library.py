@@ -1,0 +1,335 @@
+"""Skills on disk: who sees which, what a change makes of one, what is confined, what fits into a prompt."""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+import zipfile
+from collections.abc import Mapping
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from core.errors import Refused, StaleReadError
+from core.skills.library import LENGTHS, Skills
+from core.store import epoch
+from core.store.notes import Author, Operation
+from core.store.rows import scope_parameter
+from core.store.sqlite.database import Database
+from core.types import LOCAL, ErasureEpoch, Scope
+from tests.fixtures.clock import SteadyClock
+from tests.fixtures.skill_folders import TYPED, keep, library, only, skill_text
+
+ANA = Scope.account("telegram", "1")
+ROOM = Scope.room("telegram", "-5")
+OWNERS = frozenset((LOCAL, Scope.account("telegram", "42")))
+
+
+@pytest.fixture
+def skills(home: Path, database: Database, clock: SteadyClock) -> Skills:
+    return library(home, database, clock)
+
+
+def lay(folder: Path, name: str, description: str = "Sorts the mail.", **files: str) -> Path:
+    (folder / name).mkdir(parents=True)
+    (folder / name / "SKILL.md").write_text(skill_text(name, description))
+    for path, text in files.items():
+        file = folder / name / path.replace("__", "/")
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(text)
+    return folder / name
+
+
+async def names(skills: Skills, scopes: frozenset[Scope]) -> list[str]:
+    return [skill.name for skill in (await skills.listed(scopes))[0]]
+
+
+async def test_the_owner_has_one_collection_and_each_scope_its_own(home: Path, skills: Skills) -> None:
+    await skills.apply(
+        Scope.account("telegram", "42"),
+        OWNERS,
+        Operation(action="add", content=skill_text("owners"), old_text="owners/SKILL.md"),
+        TYPED,
+    )
+    await keep(skills, ANA, "anas")
+    await keep(skills, ROOM, "rooms")
+    assert (home / "skills" / "owners" / "SKILL.md").is_file()
+    assert (home / "memories" / "account%3Atelegram%3A1" / "skills" / "anas" / "SKILL.md").is_file()
+    seen = {scope.key: await names(skills, only(scope)) for scope in (LOCAL, ANA, ROOM)}
+    assert seen == {LOCAL.key: ["owners"], ANA.key: ["anas"], ROOM.key: ["rooms"]}
+    assert await names(skills, OWNERS) == ["owners"]
+    with pytest.raises(Refused, match="There is no skill “owners” here"):
+        await skills.find("owners", only(ANA))
+
+
+async def test_folders_of_the_settings_are_the_owners_and_only_read(
+    home: Path, tmp_path: Path, database: Database, clock: SteadyClock
+) -> None:
+    lay(tmp_path / "elsewhere", "shared")
+    skills = library(home, database, clock, tmp_path / "elsewhere")
+    assert await names(skills, OWNERS) == ["shared"]
+    assert await names(skills, only(ANA)) == []
+    with pytest.raises(Refused, match="lies in a folder that I only read"):
+        await skills.apply(LOCAL, OWNERS, Operation(action="remove", old_text="shared"), TYPED)
+    await keep(skills, LOCAL, "own")
+    assert await skills.unused(OWNERS, clock.now()) == []
+
+
+async def test_a_category_is_the_folder_around_it(home: Path, skills: Skills) -> None:
+    lay(home / "skills" / "mail", "sort")
+    lay(home / "skills", "alone", scripts__run_py="print(1)")
+    assert await skills.index(only(LOCAL)) == (
+        "- alone: Sorts the mail. (has scripts, which are not run here)\n### mail\n- sort: Sorts the mail."
+    )
+    assert (await skills.find("sort", only(LOCAL))).category == "mail"
+
+
+async def test_what_is_no_skill_is_a_sentence_and_no_link_is_followed(
+    home: Path, tmp_path: Path, skills: Skills
+) -> None:
+    lay(home / "skills", "good")
+    (home / "skills" / "empty").mkdir()
+    lay(home / "skills", "broken").joinpath("SKILL.md").write_text("no front matter")
+    lay(tmp_path / "elsewhere", "linked")
+    (home / "skills" / "linked").symlink_to(tmp_path / "elsewhere" / "linked")
+    (home / "skills" / "inner").mkdir()
+    (home / "skills" / "inner" / "SKILL.md").symlink_to(tmp_path / "elsewhere" / "linked" / "SKILL.md")
+    found, troubles = await skills.listed(only(LOCAL))
+    assert [skill.name for skill in found] == ["good"]
+    assert [trouble.partition(":")[0].partition(" is ")[0].partition(" cannot")[0] for trouble in troubles] == [
+        "skills/linked",
+        "skills/broken/SKILL.md, line 1",
+        "skills/empty",
+        "skills/inner",
+    ]
+    with pytest.raises(Refused, match="There is no skill"):
+        await skills.find("linked", only(LOCAL))
+
+
+@pytest.mark.parametrize(
+    "path", ["../good/SKILL.md", "/etc/passwd", "references/../../x.md", "a\\b", ".hidden", "references//x", "", "x\0y"]
+)
+async def test_a_path_stays_in_its_skill(home: Path, skills: Skills, path: str) -> None:
+    lay(home / "skills", "good")
+    skill = await skills.find("good", only(LOCAL))
+    if path:
+        with pytest.raises(Refused, match="is no path in a skill"):
+            await skills.text(skill, path)
+    for action in ("add", "replace", "remove"):
+        done = Operation(action=action, content="x", old_text=f"good/{path}" if path else "../good")
+        with pytest.raises(Refused):
+            await skills.apply(LOCAL, only(LOCAL), done, TYPED)
+    assert [one.name for one in (home / "skills").iterdir() if one.name != ".lock"] == ["good"]
+
+
+async def test_a_link_in_a_skill_is_not_followed(home: Path, tmp_path: Path, skills: Skills) -> None:
+    (tmp_path / "secret.md").write_text("a secret")
+    folder = lay(home / "skills", "good")
+    (folder / "references").symlink_to(tmp_path)
+    skill = await skills.find("good", only(LOCAL))
+    assert await skills.files(skill) == {}
+    with pytest.raises(Refused, match="is a link, or lies behind one"):
+        await skills.text(skill, "references/secret.md")
+    done = Operation(action="add", content="gone", old_text="good/references/secret.md")
+    with pytest.raises(Refused, match="is a link"):
+        await skills.apply(LOCAL, only(LOCAL), done, TYPED)
+    assert (tmp_path / "secret.md").read_text() == "a secret"
+
+
+async def test_a_change_is_whole_versioned_and_can_be_undone(home: Path, skills: Skills, clock: SteadyClock) -> None:
+    folder = home / "skills" / "sort"
+
+    async def do(action: str, content: str = "", of: str = "sort/SKILL.md") -> str:
+        done = Operation(action=action, content=content, old_text=of)  # type: ignore[arg-type]
+        return await skills.apply(LOCAL, only(LOCAL), done, TYPED)
+
+    assert await do("add", skill_text("sort")) == "The skill sort is kept (change 1)."
+    with pytest.raises(Refused, match="There is a skill sort already"):
+        await do("add", skill_text("sort"))
+    await do("replace", "Sort them by sender.", "sort/SKILL.md\nSort it.")
+    with pytest.raises(Refused, match="The old text is not in sort"):
+        await do("replace", "x", "sort/SKILL.md\nSort it.")
+    with pytest.raises(Refused, match="stands 2 times"):
+        await do("replace", "x", "sort/SKILL.md\nSort")
+    with pytest.raises(Refused, match="line 1: there is no front matter"):
+        await do("replace", "no front matter any more")
+    with pytest.raises(Refused, match="over its limit of 50,000"):
+        await do("replace", skill_text("sort", body="x" * 60_000))
+    await do("add", "1. Look.\n", "sort/references/steps.md")
+    with pytest.raises(Refused, match="has files in references/, templates/, scripts/, assets/ only"):
+        await do("add", "x", "sort/steps.md")
+    with pytest.raises(Refused, match="There is no file sort/references/other"):
+        await do("remove", "", "sort/references/other.md")
+    assert (folder / "SKILL.md").read_text().endswith("Look at it.\n\nSort them by sender.\n")
+    assert stat.S_IMODE((folder / "references").stat().st_mode) == 0o700
+    await do("remove", "", "sort/references/steps.md")
+    assert not (folder / "references").exists()
+    await do("remove", "", "sort")
+    assert not folder.exists()
+    history = await skills.history(only(LOCAL), "sort")
+    assert [change.action for change in history] == ["delete", "remove_file", "write_file", "patch", "create"]
+    assert await skills.undo(only(LOCAL), None, TYPED) == "Undone: change 5 of the skill sort."
+    assert await skills.undo(only(LOCAL), None, TYPED) == "Undone: change 4 of the skill sort."
+    assert (folder / "references" / "steps.md").read_text() == "1. Look.\n"
+    await skills.undo(only(LOCAL), 2, TYPED)
+    assert (folder / "SKILL.md").read_text() == skill_text("sort")
+    with pytest.raises(Refused, match="was changed since, so change 2 cannot be undone"):
+        await skills.undo(only(LOCAL), 2, TYPED)
+    with pytest.raises(Refused, match="There is nothing to undo"):
+        await skills.undo(only(ANA), None, TYPED)
+
+
+async def test_what_is_deleted_with_more_than_text_is_gone_for_good(home: Path, skills: Skills) -> None:
+    folder = lay(home / "skills", "sort")
+    (folder / "logo.png").write_bytes(b"\x89PNG\0")
+    said = await skills.apply(LOCAL, only(LOCAL), Operation(action="remove", old_text="sort"), TYPED)
+    assert said == "The skill sort is removed (change 1). Nothing can bring it back."
+    with pytest.raises(Refused, match="Change 1 cannot be undone"):
+        await skills.undo(only(LOCAL), 1, TYPED)
+
+
+async def test_what_nobody_typed_waits_and_is_kept_after_a_yes(skills: Skills) -> None:
+    done = Operation(action="add", content=skill_text("sort"), old_text="sort/SKILL.md")
+    said = await skills.apply(ANA, only(ANA), done, Author(reason="a page says so"))
+    assert said.startswith("Not kept yet: a page says so.")
+    assert await names(skills, only(ANA)) == []
+    (waiting,) = await skills.review.waiting(only(ANA))
+    assert await skills.approve(waiting, only(ANA)) == "The skill sort is kept (change 1)."
+    assert await names(skills, only(ANA)) == ["sort"]
+    with pytest.raises(Refused, match="line 1: there is no front matter"):
+        await skills.apply(ANA, only(ANA), Operation(action="replace", content="x", old_text="sort/SKILL.md"), Author())
+
+
+async def test_nothing_read_before_an_erasure_is_kept_after_it(database: Database, skills: Skills) -> None:
+    done = Operation(action="add", content=skill_text("sort"), old_text="sort/SKILL.md")
+    read = ErasureEpoch(scope_parameter(only(ANA)), 0)
+    await database.write(partial(epoch.part, scopes=only(ANA)))
+    with pytest.raises(StaleReadError):
+        await skills.apply(ANA, only(ANA), done, Author(origin="typed", epoch=read))
+    assert await names(skills, only(ANA)) == []
+
+
+async def test_use_is_counted_and_what_is_never_used_is_listed(skills: Skills, clock: SteadyClock) -> None:
+    await keep(skills, ANA, "sort")
+    await keep(skills, ANA, "file")
+    for name in ("sort", "file"):
+        old = (clock.now() - timedelta(days=100)).timestamp()
+        os.utime((await skills.find(name, only(ANA))).folder / "SKILL.md", (old, old))
+    await skills.used(await skills.find("sort", only(ANA)))
+    since = clock.now() - timedelta(days=90)
+    assert [skill.name for skill in await skills.unused(only(ANA), since)] == ["file"]
+    assert (await skills.find("sort", only(ANA))).uses == 1
+    await skills.switch("sort", only(ANA), is_disabled=True)
+    assert await skills.index(only(ANA)) == "- file: Sorts the mail."
+    await skills.switch("sort", only(ANA), is_disabled=False)
+    assert "sort" in await skills.index(only(ANA))
+
+
+async def test_the_index_of_10_000_folders_is_bounded(home: Path, database: Database, clock: SteadyClock) -> None:
+    for number in range(10_000):
+        (home / "skills" / f"skill-{number:05}").mkdir(parents=True)
+    for number in range(1_200):
+        text = skill_text(f"skill-{number:05}", "Sorts the mail of that day. " * 10)
+        (home / "skills" / f"skill-{number:05}" / "SKILL.md").write_text(text)
+    lay(home / "skills", "zebra")
+    skills = library(home, database, clock)
+    began_s = time.perf_counter()
+    index = await skills.index(only(LOCAL))
+    assert time.perf_counter() - began_s < 5
+    assert len(index) <= 4_000
+    assert index.endswith(" more: skills_list)")
+    assert (await skills.listed(only(LOCAL)))[1] == ["Of skills only the first 1,000 folders are looked at."]
+    assert (await skills.find("zebra", only(LOCAL))).name == "zebra"
+
+
+async def test_descriptions_get_shorter_before_skills_are_left_out(
+    home: Path, database: Database, clock: SteadyClock
+) -> None:
+    for number in range(20):
+        lay(home / "skills", f"skill-{number}", "Sorts the mail of that day. " * 30)
+    skills = library(home, database, clock, index_chars=3_000)
+    lines = (await skills.index(only(LOCAL))).splitlines()
+    assert len(lines) == 20
+    assert all(len(line) <= 16 + LENGTHS[3] for line in lines)
+    few = library(home, database, clock, index_chars=100)
+    await few.used(await few.find("skill-7", only(LOCAL)))
+    assert (await few.index(only(LOCAL))).splitlines()[-2:] == ["- skill-7", "(13 more: skills_list)"]
+
+
+def packed(path: Path, files: Mapping[str, str | bytes]) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return path
+
+
+async def test_a_folder_and_an_archive_are_taken_over(tmp_path: Path, skills: Skills) -> None:
+    source = lay(tmp_path / "given", "sort", references__steps_md="1. Look.")
+    assert await skills.add(source, LOCAL, only(LOCAL), TYPED) == ["sort"]
+    assert await skills.text(await skills.find("sort", only(LOCAL)), "references/steps_md") == "1. Look."
+    with pytest.raises(Refused, match="There is a skill sort already; remove it first"):
+        await skills.add(source, LOCAL, only(LOCAL), TYPED)
+    files: Mapping[str, str | bytes] = {
+        "pack-main/README.md": "two skills",
+        "pack-main/skills/file/SKILL.md": skill_text("file"),
+        "pack-main/skills/file/assets/logo.png": b"\x89PNG\0",
+        "pack-main/skills/send/SKILL.md": skill_text("send"),
+        "__MACOSX/pack-main/._x": "x",
+    }
+    assert await skills.add(packed(tmp_path / "pack.zip", files), ANA, only(ANA), TYPED) == ["file", "send"]
+    assert await names(skills, only(ANA)) == ["file", "send"]
+
+
+HOSTILE: Mapping[str, tuple[Mapping[str, str | bytes], str]] = {
+    "a way out": ({"x/SKILL.md": skill_text("x"), "../../evil.md": "x"}, "is no path in a skill"),
+    "from the root": ({"x/SKILL.md": skill_text("x"), "/etc/evil": "x"}, "is no path in a skill"),
+    "a bomb": ({"x/SKILL.md": skill_text("x"), "x/assets/a": b"\0" * 15_000_000}, "would be over 1,"),
+    "many": ({f"x/assets/{number}": "" for number in range(2_001)}, "has more than 2,000 files"),
+    "none": ({"README.md": "x"}, r"There is no SKILL\.md in given\.zip"),
+    "broken": ({"x/SKILL.md": "x"}, r"SKILL\.md in given\.zip, line 1: there is no front matter"),
+    "a secret": ({"x/SKILL.md": skill_text("x", body="key sk-ant-api03-" + "Aa0" * 30)}, "Not kept yet: it contains"),
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+async def test_of_a_hostile_archive_nothing_is_taken(home: Path, tmp_path: Path, skills: Skills, kind: str) -> None:
+    files, said = HOSTILE[kind]
+    with pytest.raises(Refused, match=said):
+        await skills.add(packed(tmp_path / "given.zip", files), LOCAL, only(LOCAL), TYPED)
+    assert await names(skills, only(LOCAL)) == []
+    assert not [one for one in (*home.parent.parent.iterdir(), *home.parent.iterdir()) if "evil" in one.name]
+
+
+async def test_an_archive_of_a_link_or_cut_off_is_refused(tmp_path: Path, skills: Skills) -> None:
+    link = zipfile.ZipInfo("x/assets/passwd")
+    link.external_attr = (stat.S_IFLNK | 0o777) << 16
+    with zipfile.ZipFile(tmp_path / "link.zip", "w") as archive:
+        archive.writestr("x/SKILL.md", skill_text("x"))
+        archive.writestr(link, "/etc/passwd")
+    with pytest.raises(Refused, match="is a link, so nothing was added"):
+        await skills.add(tmp_path / "link.zip", LOCAL, only(LOCAL), TYPED)
+    whole = packed(tmp_path / "whole.zip", {"x/SKILL.md": skill_text("x"), "x/assets/a": "a" * 10_000}).read_bytes()
+    (tmp_path / "cut.zip").write_bytes(whole[:60] + b"\xff" * 20 + whole[80:])
+    with pytest.raises(Refused, match=r"cut\.zip cannot be unpacked here"):
+        await skills.add(tmp_path / "cut.zip", LOCAL, only(LOCAL), TYPED)
+
+
+async def test_what_is_meant_is_erased_and_the_rest_stands(home: Path, skills: Skills) -> None:
+    await keep(skills, ANA, "sort", body="Look at it.\n\nSend the Porto bill to Ana.\n\nSort it.\n")
+    await keep(skills, ANA, "porto-ferry")
+    done = Operation(action="add", content="one\ntwo porto\nthree\n", old_text="sort/scripts/run.sh")
+    await skills.apply(ANA, only(ANA), done, TYPED)
+    await keep(skills, ROOM, "porto-room")
+    meant = lambda text: "porto" in text.casefold()  # noqa: E731
+    parts = ["porto-ferry", "Send the Porto bill to Ana.", "two porto"]
+    assert await skills.erase(only(ANA), meant, is_trial=True) == (parts, [])
+    assert await names(skills, only(ANA)) == ["porto-ferry", "sort"]
+    assert await skills.erase(only(ANA), meant) == (parts, [])
+    assert await names(skills, only(ANA)) == ["sort"]
+    skill = await skills.find("sort", only(ANA))
+    assert await skills.text(skill) == skill_text("sort")
+    assert await skills.text(skill, "scripts/run.sh") == "one\nthree\n"
+    assert await names(skills, only(ROOM)) == ["porto-room"]
