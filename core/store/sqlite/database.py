@@ -39,7 +39,7 @@ LOG_PATIENCE_MS = 200
 """Short reads of another program, one behind the other, are over by then."""
 ROOM_WAIT_S = 60.0
 GLANCE_S = 0.002
-"""The longest a glance may hold the event loop, ten times what it takes; then a reader does the work."""
+"""The longest a glance may hold the event loop, unless its caller says more; ten times what it takes."""
 _DAMAGED = "{path} is damaged ({text}). Run `mneme check`, or restore a backup."
 SENTENCES = {
     "not a database": _DAMAGED,
@@ -192,10 +192,10 @@ class Database:
         finally:
             self._readers.put_nowait(reader)
 
-    async def glance(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Runs `work` in the caller's thread; what is not done after 2 ms (a cold disk, a locked file) is broken off
-        and done by a reader."""
-        until = time.perf_counter() + GLANCE_S
+    async def glance(self, work: Callable[[sqlite3.Connection], T], limit_s: float = GLANCE_S) -> T:
+        """Runs `work` in the caller's thread; what is not done after `limit_s` (a cold disk, a locked file) is broken
+        off and done by a reader."""
+        until = time.perf_counter() + limit_s
         self._near.set_progress_handler(lambda: time.perf_counter() > until, GLANCE_STEPS)
         with _translated(self.path):
             try:
