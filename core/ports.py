@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from core.types import Address, Answer, CommandSpec, Completion, Inbound, Request
 
@@ -75,6 +75,14 @@ class Sink(Protocol):
 
     async def moved(self, platform: str, old_chat_id: str, new_chat_id: str) -> None:
         """A room has a new id (a Telegram group became a supergroup); it keeps its scope."""
+
+
+@runtime_checkable
+class Suggester(Protocol):
+    """What a sink may be too."""
+
+    async def suggest(self, inbound: Inbound, typed: str) -> Sequence[str]:
+        """What the option that is being typed, of a command of `inbound`, may become; nothing for who is not served."""
 
 
 class Adapter(Protocol):

@@ -364,13 +364,15 @@ class Completion:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
     """One argument of a command. `prefix`: what stands before its value in a typed line (``from:``); without a colon at
-    its end (``--summary``) it is a switch, given when the value is "true"."""
+    its end (``--summary``) it is a switch, given when the value is "true". `has_suggestions`: while it is typed, it is
+    asked what it may be."""
 
     name: str
     description: str
     is_required: bool = False
     choices: tuple[str, ...] = ()
     prefix: str = ""
+    has_suggestions: bool = False
 
     @property
     def is_switch(self) -> bool:

@@ -25,6 +25,7 @@ from core.agent.delegation import Delegate
 from core.agent.offline import Offline
 from core.agent.prompt import Prompt, Sections
 from core.agent.sessions import SessionTracker
+from core.agent.skill_turns import SkillTurns
 from core.agent.tool_runner import ToolRunner
 from core.agent.turn import Agent
 from core.errors import ConfigError
@@ -53,9 +54,10 @@ from gateway.commands.facts import FactCommands
 from gateway.commands.memory import MemoryCommands
 from gateway.commands.privacy import ForgetCommands
 from gateway.commands.recall import RecallCommands
-from gateway.commands.registry import CommandGroup, Commands
+from gateway.commands.registry import CommandGroup, Commands, is_command
 from gateway.commands.reminders import ReminderCommands
 from gateway.commands.sessions import SessionCommands, tell_of_restart
+from gateway.commands.skills import SkillCommands
 from gateway.commands.status import StatusCommands, UsageCommands
 from gateway.delivery import Delivery, ReplyFactory, memory_reply
 from gateway.owner_notices import OwnerNotices
@@ -229,7 +231,9 @@ async def build_router(
     core_tools = [session_search(recall, zone), plan, *skills.all]
     tools = [*await memory.tools([DELEGATE, *(tool.name for tool in core_tools)]), *core_tools]
     soul, budget_chars = SOUL.read_text(encoding="utf-8"), settings.memory.prefetch_chars
-    sections = Sections(skills=skills.section)
+    skill_turns = SkillTurns(services.skills, skills, is_command)
+    skill_commands = SkillCommands(services, skill_turns)
+    sections = Sections(frames=skill_turns.frames, cue=skill_turns.cue, skills=skills.section)
     prompt = Prompt(services.owner_files, soul, zone, memory, budget_chars, tools, sections)
     if helper is not None and settings.delegation.max_rounds:
         delegate = Delegate(
@@ -264,8 +268,9 @@ async def build_router(
         StatusCommands(services, memory),
         ExportCommands(services),
         UsageCommands(services),
+        skill_commands,
     ]
-    commands = Commands(groups, services.actions, services.clock)
+    commands = Commands(groups, services.actions, services.clock, skill_commands)
     router = Router(
         access=Access(services.people, services.clock, settings, owner_notices),
         delivery=delivery,

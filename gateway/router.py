@@ -112,6 +112,7 @@ class Router:
             inbound = replace(inbound, sender=replace(inbound.sender, name=name))
         if may_answer(inbound) and await self._inbox.is_known(inbound):
             return None  # redelivered: it answers nothing that was asked since
+        inbound = await self._commands.as_said(inbound, scope)
         command = await self._commands.given(inbound, scope)
         if not (is_owner or self._rates.command(inbound, command)):
             return None
@@ -133,6 +134,13 @@ class Router:
         if removals != self._removals:
             await self._drop_unserved((event,))
         return entry_id
+
+    async def suggest(self, inbound: Inbound, typed: str) -> Sequence[str]:
+        """See `core.ports.Suggester`."""
+        verdict, scope, _ = await self._access.judge(inbound)
+        if inbound.command is None or verdict != "served":
+            return ()
+        return await self._commands.suggest(inbound.command.name, typed, scope)
 
     def _tell_of_outage(self, inbound: Inbound, error: StoreError) -> None:
         """Once at each address in each outage, by a message that needs no store; `reply` stays for the answer."""

@@ -24,6 +24,7 @@ from core.transfer.formats import Choices
 from core.types import Answer, Inbound, ToolContext
 from gateway.cli.main import app
 from tests.fixtures.command_line import mneme
+from tests.fixtures.skill_folders import skill_text
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = sorted(
@@ -63,6 +64,8 @@ def _blocks(document: Path, language: str) -> Iterator[str]:
 def test_every_command_line_runs(document: Path, home: Path) -> None:
     lines = "".join(json.dumps(line) + "\n" for line in HISTORY)
     (home.parent / "trip.jsonl").write_text(lines, encoding="utf-8")
+    (home.parent / "tidy-inbox").mkdir()
+    (home.parent / "tidy-inbox" / "SKILL.md").write_text(skill_text("tidy-inbox"), encoding="utf-8")
     for given in (["import", "trip.jsonl"], ["remember", "Ana", "lives", "in", "Zanzibar"]):
         assert mneme(home, *given).returncode == 0
     for arguments in commands(document):

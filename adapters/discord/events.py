@@ -29,7 +29,7 @@ from adapters.discord.normalize import (
 )
 from adapters.streaming import StreamedReply
 from core.errors import DeliveryError, MnemeError, StoreError
-from core.ports import Clock, Reply, Sink
+from core.ports import Clock, Reply, Sink, Suggester
 from core.types import Address, CommandSpec, Inbound
 
 if TYPE_CHECKING:
@@ -46,6 +46,8 @@ CAUGHT_UP_CHANNELS = 100
 CAUGHT_UP_TRIES = 6
 CAUGHT_UP_AT_ONCE = 10
 """Discord takes fifty calls a second, and answers go on meanwhile."""
+SUGGESTIONS = 25
+"""The most that Discord shows."""
 _STRANGE = (MnemeError, RuntimeError, *UNREACHABLE, *UNREADABLE)
 """What an event raises that is not as documented, or that meets a mistake of ours."""
 
@@ -113,6 +115,9 @@ class DiscordEvents:
                 cached = {message.id: message for message in told.cached_messages}
                 for message_id in sorted(told.message_ids):
                     self._start_deleting(told.channel_id, message_id, cached.get(message_id), raw)
+            case "interaction" if told.type is discord.InteractionType.autocomplete:
+                if isinstance(self._sink, Suggester) and self._has_room():
+                    self.start(self._suggest(self._sink, told))
             case "interaction":
                 is_ours = told.type in (discord.InteractionType.application_command, discord.InteractionType.component)
                 if self._sink is not None and is_ours and self._has_room():
@@ -214,9 +219,7 @@ class DiscordEvents:
         messages = DiscordInteraction(interaction, is_private=is_private)
 
         async def admit() -> int | None:
-            is_own = isinstance(interaction.channel, discord.DMChannel) and interaction.context.dm_channel
-            user_id = interaction.user.id if is_own else None
-            channel = await self.locate(interaction.channel_id or 0, interaction.channel, user_id)
+            channel = await self._place_of(interaction)
             if channel is None:
                 return None
             return await sink.admit(from_interaction(interaction, channel, self._specs), StreamedReply(messages))
@@ -228,6 +231,24 @@ class DiscordEvents:
         finally:
             deferral.cancel()
         await messages.dismiss()
+
+    async def _suggest(self, sink: Suggester, interaction: discord.Interaction[discord.Client]) -> None:
+        """What the option that is being typed may be. Discord asks again with the next letter, so a failure is over."""
+        options = dict(interaction.data or {}).get("options")
+        given = [one for one in options if one.get("focused")] if isinstance(options, list) else []
+        try:
+            if given and (channel := await self._place_of(interaction)) is not None:
+                inbound = from_interaction(interaction, channel, self._specs)
+                values = await sink.suggest(inbound, str(given[0]["value"]))
+                choices = [discord.app_commands.Choice(name=one, value=one) for one in values[:SUGGESTIONS]]
+                await interaction.response.autocomplete(choices)
+        except _STRANGE as error:
+            log.warning("Nothing was suggested on Discord: %s", error)
+
+    async def _place_of(self, interaction: discord.Interaction[discord.Client]) -> DiscordChannel | None:
+        is_own = isinstance(interaction.channel, discord.DMChannel) and interaction.context.dm_channel
+        user_id = interaction.user.id if is_own else None
+        return await self.locate(interaction.channel_id or 0, interaction.channel, user_id)
 
     async def _take(self, sink: Sink, channel_id: int, raw: Any, admit: Callable[[], Awaitable[int | None]]) -> None:
         async with self._gate:

@@ -226,6 +226,7 @@ def described(spec: CommandSpec) -> list[dict[str, Any]]:
             "description": option.description,
             "required": option.is_required,
             "choices": [{"name": choice, "value": choice} for choice in option.choices],
+            "autocomplete": option.has_suggestions,
         }
         for option in sorted(spec.options, key=lambda option: not option.is_required)
     ]

@@ -47,17 +47,26 @@ Section = Callable[[ToolContext], Awaitable[str]]
 """A part of a prompt with its heading, as it is in one conversation; empty where there is nothing to say."""
 
 
+Frames = Callable[[Sequence[Message], Sequence[Message], ToolContext], Awaitable[list[tuple[str, ...]]]]
+"""What goes along with each of some messages, behind earlier ones."""
+CALLS_MANY = 5
+"""From so many calls of tools on, a turn may have been worth learning from."""
+
+
 async def _nothing(context: ToolContext) -> str:
     return ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sections:
-    """Parts of a prompt that others write: the operator's words for the chat, the index of skills, context files."""
+    """Parts of a prompt that others write: the operator's words for the chat, the index of skills, context files; and
+    `frames` of a turn where a message of it fits the `cue`, or the turn before made `CALLS_MANY`."""
 
     instructions: Section = _nothing
     skills: Section = _nothing
     context_files: Section = _nothing
+    frames: Frames | None = None
+    cue: re.Pattern[str] = re.compile(r"\A/")
 
 
 class Prompt:
@@ -118,10 +127,21 @@ class Prompt:
             return []
         text = "\n".join(row.text for row in rows)
         lines = await self._memory.prefetch(text, context) if text.strip() else ()
-        *others, last = self.dated(rows, context, earlier)
+        framed = await self._frames(rows, earlier, context)
+        *others, last = [
+            replace(row, sent=(*(row.sent or ()), *map(_block, frames)))
+            for row, frames in zip(self.dated(rows, context, earlier), framed, strict=True)
+        ]
         if passages := self._chosen(lines, earlier):
             last = replace(last, sent=(*(last.sent or ()), _block(fence(passages))))
         return [*others, last]
+
+    async def _frames(
+        self, rows: Sequence[Message], earlier: Sequence[Message], context: ToolContext
+    ) -> Sequence[tuple[str, ...]]:
+        sections = self._sections
+        is_cue = any(map(sections.cue.match, (row.text for row in rows))) or len(tool_calls_of(earlier)) >= CALLS_MANY
+        return await sections.frames(rows, earlier, context) if sections.frames and is_cue else [()] * len(rows)
 
     def dated(self, rows: Sequence[Message], context: ToolContext, earlier: Sequence[Message] = ()) -> list[Message]:
         """The same without memory. The first frames what jobs delivered since the `earlier` rows were sent."""
@@ -175,6 +195,16 @@ class Prompt:
     def _moment(self, row: Message) -> str:
         at = row.created_at.astimezone(self._zone)
         return f"{at:%A} {at.day} {at:%B %Y}, {at:%H:%M} {self._zone}"
+
+
+def tool_calls_of(rows: Sequence[Message]) -> list[Json]:
+    """The calls of tools since a person has last said something."""
+    found: list[Json] = []
+    for row in reversed(rows):
+        if row.role == "user":
+            break
+        found += [block for block in row.blocks or () if block.get("type") == "tool_use"]
+    return found
 
 
 def with_attachments(text: str, attachments: Sequence[Attachment]) -> str:

@@ -110,9 +110,13 @@ class SkillTools:
         skill = await self._skills.find(asked.name, context.scopes)
         if skill.is_disabled:
             raise ToolError(f"The skill {skill.name} is switched off; the person can switch it on with /skills.")
-        text = cleaned(await self._skills.text(skill, asked.path or SKILL_FILE))
         if asked.path:
-            return text
+            return cleaned(await self._skills.text(skill, asked.path))
+        return await self.shown(skill, context)
+
+    async def shown(self, skill: Skill, context: ToolContext) -> str:
+        """Its SKILL.md, and which files it has; counts it as used."""
+        text = cleaned(await self._skills.text(skill))
         if not context.session.is_incognito:
             await self._skills.used(skill, context.epoch)
         files = [f"- {path} ({size:,} bytes)" for path, size in (await self._skills.files(skill)).items()]

@@ -35,7 +35,7 @@ HERE = Address(platform="terminal", chat_id="local")
 OWNER = Sender(id="local", name="Owner")
 LOG = "mneme.log"
 _SCOPE = re.compile(r"(?:account|room):[a-z][a-z0-9_-]{0,31}:[^\s:]{1,100}")
-_SHARED = "approve|cron|facts|forget|memory|people|recall|remember|remind|sessions|status|usage"
+_SHARED = "approve|cron|facts|forget|memory|people|recall|remember|remind|sessions|skills|status|usage"
 _CHAT_COMMAND = re.compile(rf"`/(?=(?:{_SHARED})\b)")
 """A command that exists here too, as texts for a chat name it."""
 

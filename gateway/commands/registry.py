@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cache
 from importlib.resources import files
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from pydantic import TypeAdapter
 
@@ -135,6 +135,10 @@ def number_in(words: str) -> int | None:
     return int(word) if word.isascii() and word.isdigit() and len(word) < 18 else None
 
 
+def is_command(name: str) -> bool:
+    return name in ("start", "yes") or name in _specs()
+
+
 @cache
 def _specs() -> Mapping[str, CommandSpec]:
     tables = _tables("commands")
@@ -187,8 +191,25 @@ class CommandGroup(Protocol):
         """Does it. Raises Refused with a sentence for the person."""
 
 
+@runtime_checkable
+class SuggestingGroup(Protocol):
+    """A group that knows what an option may be."""
+
+    async def suggest(self, typed: str, scope: Scope) -> Sequence[str]:
+        """Values that begin with, or have, what is typed, best first."""
+
+
+class SkillCalls(Protocol):
+    """Knows what calls a skill, and so is a message to the model."""
+
+    async def is_call(self, inbound: Inbound, scope: Scope) -> bool: ...
+
+
 class Commands:
-    def __init__(self, groups: Sequence[CommandGroup], actions: Actions, clock: Clock) -> None:
+    def __init__(
+        self, groups: Sequence[CommandGroup], actions: Actions, clock: Clock, skills: SkillCalls | None = None
+    ) -> None:
+        self._skills = skills
         self._groups = {spec.name: group for group in groups for spec in group.specs}
         self._specs = {spec.name: spec for spec in announced("help", *self._groups)}
         self.actions = actions
@@ -208,6 +229,17 @@ class Commands:
     def kept(self, command: Command) -> str:
         is_secret = command.name in _SECRET_ARGUMENTS
         return f"/{command.name}" + (f" {command.arguments}" if command.arguments and not is_secret else "")
+
+    async def as_said(self, inbound: Inbound, scope: Scope) -> Inbound:
+        """The event; without its command where that calls a skill."""
+        command, skills = inbound.command, self._skills
+        if command is None or skills is None or (command.name != "skill" and is_command(command.name)):
+            return inbound
+        return replace(inbound, command=None) if await skills.is_call(inbound, scope) else inbound
+
+    async def suggest(self, name: str, typed: str, scope: Scope) -> Sequence[str]:
+        group = self._groups.get(name)
+        return await group.suggest(typed, scope) if isinstance(group, SuggestingGroup) else ()
 
     def discreet(self, inbound: Inbound) -> Inbound:
         """The event as it is written down: without arguments that are never kept."""

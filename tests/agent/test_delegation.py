@@ -19,6 +19,7 @@ from tests.fixtures.forgetting import left_of
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 
+READING = ["session_search", "skills_list", "skill_view"]
 TASK = {"task": "Which ferry sails on Sunday?", "context": "The person asks about Porto."}
 
 
@@ -78,7 +79,9 @@ async def test_a_task_is_worked_on_in_a_session_of_its_own_and_its_result_is_dat
         assert told["result"].startswith("The blue one.")
         assert "<memory-context>" not in result
         first, second = helper.requests
-        assert {tool["name"] for tool in first.tools} == {"session_search"}, "it only reads, and delegates nothing"
+        assert {tool["name"] for tool in first.tools} == {"session_search", "skills_list", "skill_view"}, (
+            "it only reads, and delegates nothing"
+        )
         assert first.messages[0]["content"][0]["text"].endswith("Europe/Lisbon]")
         assert second.messages[: len(first.messages)][0]["content"][1]["text"] == said[0].text
         assert await harness.services.recall.verify() == []
@@ -99,7 +102,10 @@ async def test_it_can_neither_note_nor_plan_nor_delegate(home: Path) -> None:
     ("arguments", "wrong"),
     [
         ({"task": " "}, "say what is to be done"),
-        ({"task": "look", "tools": ["memory"]}, "'memory' cannot be used there; it has session_search"),
+        (
+            {"task": "look", "tools": ["memory"]},
+            f"'memory' cannot be used there; it has {', '.join(READING)}",
+        ),
         ({"task": "look", "tools": ["delegate"]}, "'delegate' cannot be used"),
         ({}, "task: Field required"),
     ],

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from core.errors import StoreError
 from core.ports import Reply
 from core.store.mailbox import Inbox
 from core.types import Answer, Button, Command, CommandSpec, File, Inbound, Option, Scope
@@ -20,6 +21,9 @@ EPHEMERAL, LOADING = 64, 128
 SPECS = (
     CommandSpec(name="help", description="What I can do"),
     CommandSpec(name="memory", description="What I keep in mind", is_private=True),
+    CommandSpec(
+        name="skill", description="Do it", options=(Option(name="name", description="Which", has_suggestions=True),)
+    ),
     CommandSpec(
         name="remind",
         description="Set a reminder",
@@ -74,6 +78,22 @@ async def test_a_quick_answer_is_the_response_itself(api: DiscordApi, router: Fa
     assert inbound.scope == Scope.room("discord", channel)
     assert inbound.is_interaction
     assert not router.errors
+
+
+async def test_an_option_suggests_what_it_may_be_while_it_is_typed(api: DiscordApi, router: FakeRouter) -> None:
+    ana = api.user("Ana")
+    channel = api.dm(ana)
+    router.suggestions = StoreError("out of order")
+    failed = await api.types(channel, ana, "skill", "name", "ti")
+    await api.wait_for(lambda: router.seen)
+    router.suggestions = ["tidy-inbox", "time", "write", *(f"tidy-{number}" for number in range(30))]
+    call = await api.types(channel, ana, "skill", "name", "tid")
+    await api.wait_for(lambda: api.interactions.calls[call].callbacks)
+    ((told,), nothing) = (api.interactions.calls[one].callbacks for one in (call, failed))
+    choices = [choice["value"] for choice in told["data"]["choices"]]
+    assert (told["type"], choices[0], len(choices), nothing) == (8, "tidy-inbox", 25, [])
+    assert (router.seen[-1].command, router.seen[-1].sender.id) == (Command(name="skill", arguments="tid"), ana)
+    assert router.served == []
 
 
 async def test_options_become_one_line_in_the_order_of_the_command(api: DiscordApi, router: FakeRouter) -> None:
