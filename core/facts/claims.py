@@ -19,7 +19,7 @@ from core.dates import periods
 from core.dates.grammar import MONTHS, WEEKDAYS, Phrase
 from core.errors import Refused
 from core.review.pending import ANYWAY, insisting, typed
-from core.store.facts import Fact, FactKind, FactOrigin, Facts, Grain
+from core.store.facts import CALLED, Fact, FactKind, FactOrigin, Facts, Grain
 from core.store.notes import Author, PendingNote
 from core.text.normalize import is_unspaced, language_data
 from core.text.terms import ME, attribute_of, entity_key, is_several, kin_words, names_in
@@ -121,12 +121,20 @@ class _Pattern:
     is_kin: bool = False
 
 
+def _abroad(table: str) -> Mapping[str, Mapping[str, str]]:
+    """By language, the words for an English one."""
+    words: Mapping[str, Mapping[str, str]] = (
+        language_data("attributes")["kin_abroad"] if table == "kin" else _data()[table]
+    )
+    return words
+
+
 @cache
 def _parts() -> Mapping[str, str]:
     parts = {name: "".join(text) for name, text in _data()["parts"].items()}
     parts["kin"] = "|".join(sorted(kin_words(), key=len, reverse=True))
     for table in ("kin", "things"):
-        for language, known in _data()[table].items():
+        for language, known in _abroad(table).items():
             words = [word for text in known.values() for word in text.split()]
             given = "|".join(sorted(words, key=len, reverse=True))
             parts[f"{table}_{language}"] = given if table == "kin" else f"(?P<what>{given})"
@@ -159,7 +167,7 @@ def _words(name: str) -> frozenset[str]:
 
 @cache
 def _english_of(table: Literal["kin", "things", "times"]) -> Mapping[str, str]:
-    tables = (_data()["english_words"],) if table == "times" else _data()[table].values()
+    tables = (_data()["english_words"],) if table == "times" else _abroad(table).values()
     return {word: english for known in tables for english, words in known.items() for word in words.split()}
 
 
@@ -174,6 +182,12 @@ def claims(text: str, now: datetime, zone: ZoneInfo, *, is_dictated: bool = Fals
         for claim in stated:
             found.setdefault((claim.content, claim.attribute), replace(claim, is_asked=is_asked))
     return list(found.values())
+
+
+def is_alias(claim: Claim) -> bool:
+    """Whether it says what somebody or something is called too."""
+    what = (claim.attribute or "").split("|")
+    return what[0] == ME and len(what) > 1 and (what[1] == CALLED or what[1] in kin_words())
 
 
 def value_of(attribute: str | None, value: str) -> str:

@@ -11,6 +11,7 @@ import asyncio
 import json
 import zlib
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Literal
@@ -25,7 +26,7 @@ from core.facts.extraction import FactReader, ToldFact
 from core.guard.guard import parsed, suspicion
 from core.memory.provider import MemoryProvider
 from core.review.pending import Review
-from core.store.facts import Fact, FactKind, Facts, Grain
+from core.store.facts import Candidates, Fact, FactKind, Facts, Grain, OtherName
 from core.store.notes import FACT, Author, Operation
 from core.text.normalize import language_data
 from core.text.terms import ME, entity_key, hints_of, keys_in, query_terms, terms_of
@@ -45,7 +46,14 @@ class Question:
         self.terms, self.keys = tuple(query_terms(asked)), keys_in(asked)
         self.is_own = sign("first_person").search(asked) is not None
         self.is_past = sign("past").search(asked) is not None
-        self.scopes, self.now, self.asker = scopes, now, asker
+        self.text, self.scopes, self.now, self.asker = asked, scopes, now, asker
+
+    def named(self, other: OtherName | None) -> Question:
+        """The same question by another name."""
+        asked = copy(self)
+        if other is not None:
+            asked.terms, asked.keys = other.replaced(self.terms), (*self.keys, other.name, f"my {other.name}")
+        return asked
 
     def wants(self, fact: Fact) -> bool:
         """Whether a fact is worth telling: it is current, its value is named, or the question is about the past."""
@@ -65,6 +73,8 @@ class Question:
         return is_me
 
 
+OTHERWISE = 0.8
+"""What is found by another name counts so much."""
 CLOSED = 0.3
 """What is over counts so much."""
 
@@ -80,8 +90,20 @@ class FactRanking:
     aim: float = 0.2
     half_life_days: Mapping[FactKind, float] = field(default_factory=dict)
 
+    def best(
+        self, found: Sequence[tuple[OtherName | None, Candidates]], question: Question
+    ) -> list[tuple[Fact, float]]:
+        """What `Facts.candidates` gives, best first: each by the name that it fits best."""
+        scored: dict[int, tuple[Fact, float]] = {}
+        for other, candidates in found:
+            for fact, score in self.ranked(candidates, question.named(other)):
+                weighed = score if other is None else OTHERWISE * score
+                if fact.id not in scored or weighed > scored[fact.id][1]:
+                    scored[fact.id] = fact, weighed
+        return sorted(scored.values(), key=lambda item: (-item[1], -item[0].id))
+
     def ranked(self, found: Sequence[tuple[Fact, float, int]], question: Question) -> list[tuple[Fact, float]]:
-        """`Facts.candidates`, best first, with scores from 0 to 1."""
+        """Candidates, best first, with scores from 0 to 1."""
         best = max((text for _, text, _ in found), default=0.0) or 1.0
         most = max((names for _, _, names in found), default=0) or 1
         scored = []
@@ -121,8 +143,10 @@ class KnownFacts:
 
     async def search(self, question: Question, limit: int = 10) -> list[Fact]:
         """Best first; none where no word and no name of the question is known."""
-        found = await self._facts.candidates(question.terms, question.keys, question.scopes)
-        ranked = self._blend.ranked(_held(found), question)
+        found = await self._facts.candidates(
+            question.terms, question.keys, question.scopes, question.text, question.asker
+        )
+        ranked = self._blend.best([(other, _held(one)) for other, one in found], question)
         best = ranked[0][1] if ranked else 0.0
         worth = [fact for fact, score in ranked if score >= WORTH * best]
         current = {fact.attribute for fact in worth if fact.attribute and fact.is_open}

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from core.store.query import DAY_IN_CHUNK, CandidateMessage, MessageMatch, SearchQuery
 from core.store.sqlite.text_index import LINEAGES_READ, RANKED_CHUNKS, TextIndex
 from core.text.normalize import clean, is_unspaced, pieces, words_of
-from core.text.terms import asks_when, moment_terms, query_terms, terms_of
+from core.text.terms import asks_when, moment_terms, name_terms, query_terms, terms_of
 from core.text.variants import KIN_LETTERS, SHORTEST_PART, are_kin, meant, other_ways
 
 COMMON_SHARE = 0.25
@@ -47,10 +47,11 @@ class RankedMatches(NamedTuple):
     corrected: Mapping[str, str]
 
 
-def any_words(index: TextIndex, query: SearchQuery) -> RankedMatches:
+def any_words(index: TextIndex, query: SearchQuery, names: Sequence[str] = ()) -> RankedMatches:
+    """`names`: what something that is asked for is called too."""
     typed = clean(query.text)
     terms = query_terms(query.text)
-    frequencies, unknown, said = _counted(index, typed, terms)
+    frequencies, unknown, said = _counted(index, [*other_ways(typed), *map(name_terms, names)], terms)
     spaced = [word for kind, part in pieces(typed) if kind == "words" for word in words_of(part)]
     words = {term: word for word in spaced for term in terms_of(word)}
     unsaid = {term: word for term, word in words.items() if term in unknown and not _is_within(term, said)}
@@ -67,10 +68,10 @@ def any_words(index: TextIndex, query: SearchQuery) -> RankedMatches:
 
 
 def _counted(
-    index: TextIndex, typed: str, terms: Sequence[str]
+    index: TextIndex, ways: Sequence[tuple[str, ...]], terms: Sequence[str]
 ) -> tuple[dict[str, int], set[str], list[tuple[str, ...]]]:
-    """How often terms stand in chunks, those that were never said, and the other ways to write the text that were."""
-    others = [way for way in other_ways(typed) if not set(way) <= set(terms)]
+    """How often terms stand in chunks, those that were never said, and the other ways to say the text that were."""
+    others = [way for way in ways if not set(way) <= set(terms)]
     frequencies = index.frequencies(dict.fromkeys([*terms, *chain.from_iterable(others)]))
     unknown = {term for term, count in frequencies.items() if not count and term not in index.latest_terms}
     return frequencies, unknown, [way for way in others if unknown.isdisjoint(way)][:OTHERS_ASKED]

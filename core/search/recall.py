@@ -25,6 +25,7 @@ from core.search import results
 from core.search.query import any_of, asked_for, is_question, parse, read_filters, said_by, unlimited, within_time
 from core.search.ranking import any_words
 from core.search.results import MATCHES_SHOWN, MESSAGES_MAX, page_of, within
+from core.store.facts import other_names
 from core.store.query import DEFAULT_ROLES, FoundSession, MessageMatch, SearchQuery, SearchResults
 from core.store.rows import Connection
 from core.store.sqlite import indexing, text_index
@@ -199,7 +200,9 @@ def _search(connection: Connection, query: SearchQuery, may_wait: bool) -> Searc
         return None
     # Any of the words: the candidates of the chunks, ranked; where these have none, and somebody searches, any message
     # with one of the words.
-    found = any_words(index, replace(query, text=asked_for(query.text)))
+    asked = asked_for(query.text)
+    names = other_names(connection, asked, query.scopes, query.asker)
+    found = any_words(index, replace(query, text=asked), [one.name for one in names])
     if query.is_turn:
         return results.discovery(passages, query, found.matches, (), scores=found.scores)
     plan = any_of(found.text)
@@ -253,6 +256,7 @@ class HistoryProvider(MemoryProvider):
             SearchQuery(
                 text=text[:2000],
                 scopes=context.scopes,
+                asker=context.account,
                 limit=PASSAGES,
                 window=0,
                 hidden=context.window,

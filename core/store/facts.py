@@ -10,8 +10,9 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import lru_cache
 from itertools import groupby
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from core.errors import Refused
 from core.ports import Clock
@@ -24,7 +25,7 @@ from core.store.sqlite.indexing import index_fact, keep_names, write_text
 from core.store.sqlite.schema import in_list, list_value
 from core.store.sqlite.text_index import text_scores
 from core.text.normalize import fold, plain, words_of
-from core.text.terms import names_in
+from core.text.terms import ME, english_kin, keys_in, kin_words, names_in, terms_of
 from core.types import Account, ErasureEpoch, Message, Scope, Session
 
 Scopes = frozenset[Scope]
@@ -191,6 +192,21 @@ ORDER BY attribute, last_at DESC, id DESC
 _OF_ATTRIBUTES = f"{_VISIBLE} AND closed_at IS NULL AND {in_list('attribute', 'attributes')} ORDER BY last_at, id"
 _BY_IDS = f"{_VISIBLE} AND {in_list('facts.id', 'ids')}"
 
+OTHERS_ASKED = 4
+"""Of a question about many at once the first will do."""
+CALLED = "called"
+"""``me|called|office`` is what somebody calls the office in Porto."""
+_WHAT = "substr(attribute, length(:subject) + 2)"
+_ALIASES = f"""
+SELECT id, attribute, value, content FROM facts
+WHERE {visible("facts.scope_id")} AND closed_at IS NULL AND value <> ''
+    AND attribute >= :subject || '|' AND attribute < :subject || '}}' AND (
+        {in_list(_WHAT, "kin")} OR {in_list(f"substr({_WHAT}, 1, length({_WHAT}) - length(value) - 1)", "kin")}
+        OR attribute GLOB :subject || '|{CALLED}|*'
+    )
+"""
+"""``me|mother``, ``me|sister|ana`` and what is called otherwise."""
+
 LOOKS_BACK = timedelta(days=3)
 """What is older and unread was said while facts were turned off."""
 AT_ONCE = 20
@@ -236,6 +252,46 @@ def _fact_of(row: Row) -> Fact:
     return Fact(**rows.fields_in(row, Fact), scope=scope, entities=entities)
 
 
+class OtherName(NamedTuple):
+    """What is `asked` for (``my sister``) is called `name` too (``ana``), as fact `fact_id` says."""
+
+    asked: str
+    name: str
+    fact_id: int
+
+    def replaced(self, terms: Sequence[str]) -> tuple[str, ...]:
+        """The terms of a question with this name in the place of the one asked for."""
+        asked = {*terms_of(self.asked)}
+        return tuple(dict.fromkeys([*terms_of(self.name), *(term for term in terms if term not in asked)]))
+
+
+Candidates = list[tuple[Fact, float, int]]
+"""Facts with bm25 from above 0, or 0, and how many of the names asked for they have."""
+
+
+def other_names(connection: Connection, text: str, scopes: Scopes, asker: Account | None) -> list[OtherName]:
+    """What somebody or something that a text names is called too by who asks, where a fact says so."""
+    named, found = set(keys_in(text)), list[OtherName]()
+    for subject in (ME, *([asker.key] if asker is not None and any(scope.is_room for scope in scopes) else [])):
+        values = {"scopes": scope_parameter(scopes), "subject": subject, "kin": _kin_list()}
+        for row in connection.execute(_ALIASES, values):
+            what, _, alias = row["attribute"].removeprefix(f"{subject}|").partition("|")
+            said = (word for word in words_of(plain(row["content"])[0]) if english_kin().get(word) == what)
+            ones = [alias] if what == CALLED else list(dict.fromkeys([*said, what]))
+            # Of a person's full name the first will do.
+            others = [row["value"], *([] if what == CALLED else [row["value"].partition(" ")[0]])]
+            for asked, names in ((ones, others[:1]), (others, ones)):
+                if (name := next((one for one in asked if one in named), None)) is not None:
+                    found += [OtherName(name, other, row["id"]) for other in names]
+                    break
+    return found[:OTHERS_ASKED]
+
+
+@lru_cache(maxsize=1)
+def _kin_list() -> str:
+    return list_value(kin_words())
+
+
 def folded(content: str) -> str:
     """The words of a fact without case and punctuation, which two tellings of it have in common."""
     return " ".join(words_of(plain(content)[0])) or fold(content)
@@ -271,19 +327,24 @@ class Facts:
         return await self._select_facts(_PAGE, scopes, max(0, limit), offset=rows.bounded(max(0, offset)))
 
     async def candidates(
-        self, terms: Sequence[str], keys: Sequence[str], scopes: Scopes, limit: int = CANDIDATES
-    ) -> list[tuple[Fact, float, int]]:
-        """At most `limit` (fact, bm25 from above 0 or 0, how many of the names `keys`) with any of the terms or
-        names."""
+        self, terms: Sequence[str], keys: Sequence[str], scopes: Scopes, text: str = "", asker: Account | None = None
+    ) -> list[tuple[OtherName | None, Candidates]]:
+        """At most `CANDIDATES` with any of the terms or names; then the same with each of the `other_names` of what
+        `text` names, without the fact that says so."""
 
-        def work(connection: Connection) -> list[tuple[Fact, float, int]]:
-            values = {"scopes": scope_parameter(scopes), "names": list_value(keys), "limit": limit}
-            own = connection.execute(f"SELECT id FROM scopes WHERE {visible('scopes.id')}", values)
-            scores = text_scores(connection, terms, [int(row["id"]) for row in own], limit)
-            names = {row["fact_id"]: row["names"] for row in connection.execute(_BY_NAME, values)}
-            chosen = sorted({*scores, *names}, key=lambda id: (-names.get(id, 0), -scores.get(id, 0.0), -id))[:limit]
-            found = map(_fact_of, connection.execute(_BY_IDS, values | {"ids": list_value(chosen)}))
-            return [(fact, scores.get(fact.id, 0.0), names.get(fact.id, 0)) for fact in found]
+        def work(connection: Connection) -> list[tuple[OtherName | None, Candidates]]:
+            values = {"scopes": scope_parameter(scopes), "limit": CANDIDATES}
+            own = [
+                int(row["id"])
+                for row in connection.execute(f"SELECT id FROM scopes WHERE {visible('scopes.id')}", values)
+            ]
+            found: list[tuple[OtherName | None, Candidates]] = [
+                (None, _candidates(connection, terms, keys, own, values))
+            ]
+            for other in other_names(connection, text, scopes, asker) if text else ():
+                named = _candidates(connection, other.replaced(terms), [*keys, other.name], own, values)
+                found.append((other, [one for one in named if one[0].id != other.fact_id]))
+            return found
 
         return await self._database.read(work)
 
@@ -511,6 +572,17 @@ def _values(connection: Connection, fact: Fact) -> dict[str, Any]:
 def _find(connection: Connection, fact_id: int, scopes: Scopes) -> Fact | None:
     values = {"id": rows.bounded(fact_id), "scopes": scope_parameter(scopes)}
     return next(iter(_facts(connection, f"{_VISIBLE} AND id = :id", values)), None)
+
+
+def _candidates(
+    connection: Connection, terms: Sequence[str], keys: Sequence[str], own: Sequence[int], values: dict[str, object]
+) -> Candidates:
+    values, limit = values | {"names": list_value(keys)}, CANDIDATES
+    scores = text_scores(connection, terms, own, limit)
+    names = {row["fact_id"]: row["names"] for row in connection.execute(_BY_NAME, values)}
+    chosen = sorted({*scores, *names}, key=lambda id: (-names.get(id, 0), -scores.get(id, 0.0), -id))[:limit]
+    found = map(_fact_of, connection.execute(_BY_IDS, values | {"ids": list_value(chosen)}))
+    return [(fact, scores.get(fact.id, 0.0), names.get(fact.id, 0)) for fact in found]
 
 
 def _is_source_gone(connection: Connection, fact: Fact, heard: str | None) -> bool:

@@ -383,6 +383,14 @@ def kin_words() -> tuple[str, ...]:
     return tuple(language_data("attributes")["kin"]["one"] + language_data("attributes")["kin"]["several"])
 
 
+@lru_cache(maxsize=1)
+def english_kin() -> Mapping[str, str]:
+    """Who belongs to somebody, as a word of any language that is compared: the English word."""
+    abroad = language_data("attributes")["kin_abroad"].values()
+    known = {word: english for words in abroad for english, said in words.items() for word in said.split()}
+    return {plain(word)[0]: english for word, english in (known | {one: one for one in kin_words()}).items()}
+
+
 def is_several(kin: str) -> bool:
     return kin in language_data("attributes")["kin"]["several"]
 

@@ -106,8 +106,7 @@ def _cell(scores: Sequence[tuple[str, float, float]]) -> str:
 
 async def _score(facts: Facts, blend: FactRanking, question: Asked) -> tuple[float, float]:
     query = Question(question.question, SCOPES, START + timedelta(days=60))
-    found = await facts.candidates(query.terms, query.keys, SCOPES)
-    ranked = blend.ranked(found, query)
+    ranked = blend.best(await facts.candidates(query.terms, query.keys, SCOPES, query.text), query)
     shown = [fact.content for fact, _ in ranked[:10]]
     hits = sum(any(content.startswith(answer) for content in shown) for answer in question.answers)
     is_first = bool(shown) and shown[0].startswith(question.answers)

@@ -418,7 +418,8 @@ def _run(statement: str, connection: sqlite3.Connection) -> None:
 
 async def found(database: Database, *terms: str) -> list[str]:
     """What the index finds, by text alone."""
-    return [known.content for known, _, _ in await Facts(database, SteadyClock()).candidates(terms, [], OWN)]
+    ((_, known),) = await Facts(database, SteadyClock()).candidates(terms, [], OWN)
+    return [fact.content for fact, _, _ in known]
 
 
 @pytest.mark.parametrize("damage", DAMAGE)

@@ -1,0 +1,134 @@
+""" "My sister" is Ana and the Porto office is the office: learned with the facts, used by facts and recall, and nobody
+else's."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from core.facts.claims import claims
+from core.types import Account, Address, Scope
+from tests.fixtures.facts_memory import fact_reader
+from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
+from tests.fixtures.samples import message
+from tests.fixtures.scripted_model import ScriptedModel, says
+
+OWN = Scope.account("telegram", "42")
+ROOM = Scope.room("telegram", "-5")
+IN_ROOM: dict[str, Any] = {"is_direct": False, "address": Address(platform="telegram", chat_id="-5"), "scope": ROOM}
+
+
+@pytest.mark.parametrize(
+    ("text", "attribute", "value"),
+    [
+        ("My sister Ana is here", "me|sister|ana", "ana"),
+        ("Ana is my sister", "me|sister|ana", "ana"),
+        ("Eva Santos is our landlord", "me|landlord", "eva santos"),
+        ("Ana ist meine Schwester", "me|sister|ana", "ana"),
+        ("Ana est ma sœur", "me|sister|ana", "ana"),
+        ("Ana es mi hermana", "me|sister|ana", "ana"),
+        ("A Ana é minha irmã", "me|sister|ana", "ana"),
+        ("We call the Porto office the office", "me|called|office", "porto office"),
+        ("By the office we mean the Porto office", "me|called|office", "porto office"),
+        ("We call the doctor the whole day", None, ""),
+        ("I call the Porto office every day", None, ""),
+        ("Ana is my sister's friend", None, ""),
+    ],
+)
+def test_what_says_who_is_meant(text: str, attribute: str | None, value: str) -> None:
+    read = claims(text, datetime(2026, 5, 3, tzinfo=UTC), ZoneInfo("UTC"))
+    assert [(one.attribute, one.value) for one in read[:1]] == ([(attribute, value)] if attribute else [])
+
+
+async def test_beside_a_model_the_rules_learn_who_is_meant(database: Any) -> None:
+    told: dict[str, Any] = {
+        "message": 1,
+        "content": "My sister Ana lives in Porto",
+        "about": "Ana",
+        "attribute": "home",
+        "value": "Porto",
+        "names": ["Ana", "Porto"],
+    }
+    plain: dict[str, Any] = {"message": 2, "content": "Eva is my aunt"}
+    reader = fact_reader(database, ScriptedModel(says(json.dumps([told, plain]))))
+    rows = [message(1, text, id=number) for number, text in enumerate([told["content"], plain["content"]], 1)]
+    found = [(one.claim.content, one.claim.attribute, one.origin) for one in await reader.candidates(rows)]
+    assert found == [
+        ("My sister Ana lives in Porto", "ana|home", "model"),
+        ("Eva is my aunt", "me|aunt|eva", "model"),
+        ("My sister is Ana", "me|sister|ana", "rule"),
+    ]
+
+
+async def lines(harness: GatewayHarness, question: str, who: str = "42", **place: Any) -> str:
+    """What goes along with a question in a new conversation."""
+    assert isinstance(harness.model, ScriptedModel)
+    await harness.say("/new", who, **place)
+    await harness.say(question, who, **place)
+    return harness.model.sent().partition("<memory-context>")[2]
+
+
+async def recalled(harness: GatewayHarness, question: str, who: str = "42", **place: Any) -> str:
+    return (await harness.say(f"/recall {question}", who, **place)).text.replace("*", "")
+
+
+async def tell(harness: GatewayHarness, text: str, who: str = "42", **place: Any) -> None:
+    """In a conversation of its own."""
+    await harness.say("/new", who, **place)
+    await harness.say(text, who, **place)
+
+
+@pytest.mark.slow
+async def test_a_question_finds_what_says_the_other_name(home: Path) -> None:
+    async with open_gateway(home, ScriptedModel()) as harness:
+        await harness.say("Ana is my sister")
+        await harness.say("We call the Porto office the office")
+        await tell(harness, "Ana works at Lufthansa")
+        await tell(harness, "My sister collects stamps")
+        await tell(harness, "The Porto office closes at six on Fridays")
+        assert "Ana works at Lufthansa" in await lines(harness, "Where does my sister work?")
+        assert "My sister collects stamps" in await lines(harness, "What has Ana gathered these days?")
+        assert "Ana works at" in await recalled(harness, "Which company does my sister know?")
+        assert "My sister collects" in await recalled(harness, "Has Ana any hobbies to speak of?")
+        assert "closes at six" in await recalled(harness, "Until what hour can one visit the office?")
+        assert "Ana is my sister" in (await harness.say("/facts")).text
+
+
+@pytest.mark.slow
+async def test_it_goes_with_the_message_that_said_so(home: Path) -> None:
+    async with open_gateway(home, ScriptedModel()) as harness:
+        await harness.say("Ana is my sister")
+        await tell(harness, "Ana has a boat in Faro")
+        assert "boat in Faro" in await recalled(harness, "What does my sister own nowadays?")
+        question = (await harness.say('/forget "Ana is my sister"')).answer
+        assert question is not None
+        assert question.confirm is not None
+        await harness.say(f"/{question.confirm.name} {question.confirm.arguments}")
+        assert "boat in Faro" not in await recalled(harness, "What does my sister own nowadays?")
+
+
+@pytest.mark.slow
+async def test_in_a_room_each_has_their_own_sister(home: Path) -> None:
+    async with open_gateway(home, ScriptedModel(), options='rooms = ["telegram:-5"]\n') as harness:
+        await tell(harness, "Ana is my sister", "42", **IN_ROOM)
+        await tell(harness, "Eva is my sister", "7", **IN_ROOM)
+        await tell(harness, "Ana has a boat in Faro", "42", **IN_ROOM)
+        await tell(harness, "Eva has a kayak in Beja", "7", **IN_ROOM)
+        for who, own, other in (("42", "boat in", "kayak in"), ("7", "kayak in", "boat in")):
+            found = await recalled(harness, "What does my sister own nowadays?", who, **IN_ROOM)
+            assert (own in found, other in found) == (True, False), who
+        assert "boat" not in await recalled(harness, "What does my sister own nowadays?")
+
+
+async def test_who_asks_decides_whose_it_is(database: Any) -> None:
+    from core.store.facts import other_names
+
+    nobody = await database.read(lambda connection: other_names(connection, "my sister", frozenset((OWN,)), None))
+    member = Account(platform="telegram", user_id="7")
+    other = await database.read(lambda connection: other_names(connection, "my sister", frozenset((ROOM,)), member))
+    assert (nobody, other) == ([], [])
