@@ -289,11 +289,11 @@ def _memory(
     """Built-in memories and the services of the settings; one that cannot be had is a warning."""
     settings, zone, review = services.settings, services.settings.general.zone, services.notebook.review
     curator = Curator(
-        services.notebook,
-        services.notes,
-        services.facts,
-        services.clock,
-        zone,
+        notebook=services.notebook,
+        notes=services.notes,
+        facts=services.facts,
+        clock=services.clock,
+        zone=services.zone,
         model=helper,
         name=settings.model.helper,
     )

@@ -46,6 +46,9 @@ _OBJECT = re.compile(r"\{[^{}]*\}")
 _SENTENCE = re.compile(r"(?<=[.!?;。！？])(?<!\d\.)\s+|\n+")
 
 
+_log = structlog.get_logger("curator")
+
+
 class _Group(BaseModel):
     """Notes, by their numbers, that the helper would make one, or that contradict each other."""
 
@@ -86,52 +89,48 @@ class _Draft:
             self.operations.append(Operation(action="replace", content=text, old_text=kept))
 
 
+@dataclass(kw_only=True)
 class Curator:
-    """Looks by `model`, under its `name`; `zone`: an IANA name."""
+    """Looks by `model`, under its `name`."""
 
-    def __init__(
-        self, notebook: Notebook, notes: Notes, facts: Facts, clock: Clock, zone: str, *,
-        model: Model | None = None, name: str = "",
-    ) -> None:  # fmt: skip
-        self._notebook = notebook
-        self._notes = notes
-        self._facts = facts
-        self._clock = clock
-        self._zone = ZoneInfo(zone)
-        self._model = model
-        self._name = name
-        self._log = structlog.get_logger("curator")
+    notebook: Notebook
+    notes: Notes
+    facts: Facts
+    clock: Clock
+    zone: ZoneInfo
+    model: Model | None = None
+    name: str = ""
 
     async def look(self, context: ToolContext) -> None:
         """Offers a draft where there is something to draft and nothing waits yet."""
-        now = self._clock.now()
-        if (mark := await self._notes.unreviewed(context.scopes, now)) is None:
+        now = self.clock.now()
+        if (mark := await self.notes.unreviewed(context.scopes, now)) is None:
             return
-        for note in await self._notebook.review.waiting(context.scopes):
-            if note.is_draft and not await self._notebook.is_stale(note, context.scopes):
+        for note in await self.notebook.review.waiting(context.scopes):
+            if note.is_draft and not await self.notebook.is_stale(note, context.scopes):
                 return
             if note.is_draft:
-                await self._notes.redraft(note)
+                await self.notes.redraft(note)
         until = now
         for target in FILES:
-            versions = await self._notebook.versions(context.scopes, target)
+            versions = await self.notebook.versions(context.scopes, target)
             draft = await self._overtaken(versions, context)
-            if self._notebook.is_nearly_full(target, entries := [one.after for one in versions]):
-                until = now if self._model is None else now + RESTED
-                draft.why.append(f"{FILES[target]} is {self._notebook.heading(target, entries)}")
+            if self.notebook.is_nearly_full(target, entries := [one.after for one in versions]):
+                until = now if self.model is None else now + RESTED
+                draft.why.append(f"{FILES[target]} is {self.notebook.heading(target, entries)}")
                 await self._merge(draft, [one.after for one in versions if not one.is_pinned], context)
             if draft.operations:
                 offered = PendingNote(
                     scope=context.scope, target=target, operations=tuple(draft.operations), reason=draft.reason,
                     at=now, is_draft=True,
                 )  # fmt: skip
-                await self._notebook.review.offer(offered, context.epoch)
+                await self.notebook.review.offer(offered, context.epoch)
                 break
-        await self._notes.reviewed(context.scope, mark, until)
+        await self.notes.reviewed(context.scope, until, mark)
 
     async def _overtaken(self, versions: Sequence[NoteVersion], context: ToolContext) -> _Draft:
         """What a later note, or a fact that was said later, contradicts: the older one goes."""
-        draft, now = _Draft(), self._clock.now()
+        draft, now = _Draft(), self.clock.now()
         claimed = await asyncio.to_thread(lambda: [(one, self._claim(one.after, now)) for one in versions])
         latest: dict[str, tuple[NoteVersion, str]] = {}
         for version, (attribute, value) in ((one, claim) for one, claim in claimed if claim is not None):
@@ -140,7 +139,7 @@ class Curator:
                 draft.drop(older[0].after, "two notes contradict each other")
             latest[attribute] = version, value
         noted = {one.after for one in versions}
-        for attribute, fact in (await self._facts.of_attributes(latest, context.scopes)).items():
+        for attribute, fact in (await self.facts.of_attributes(latest, context.scopes)).items():
             version, value = latest[attribute]
             if fact.said_at > version.at and _differ(value, fact.value) and not version.is_pinned:
                 draft.drop(version.after, "a fact has overtaken a note", "" if fact.content in noted else fact.content)
@@ -148,7 +147,7 @@ class Curator:
 
     def _claim(self, entry: str, now: datetime) -> tuple[str, str] | None:
         """Attribute and value that a note states: as it stands, or as the person would say it."""
-        found = (one for text in (entry, _first_person(entry)) for one in claims(text, now, self._zone))
+        found = (one for text in (entry, _first_person(entry)) for one in claims(text, now, self.zone))
         return next(((one.attribute, one.value) for one in found if one.attribute), None)
 
     async def _merge(self, draft: _Draft, entries: Sequence[str], context: ToolContext) -> None:
@@ -169,19 +168,19 @@ class Curator:
         try:
             groups = await self._asked(entries, context)
         except ModelError as error:
-            self._log.info("the helper was not asked", why=error.logged)
+            _log.info("the helper was not asked", why=error.logged)
             groups = None
         return (await asyncio.to_thread(_equals, entries) if groups is None else groups)[:MOST_GROUPS]
 
     async def _asked(self, entries: Sequence[str], context: ToolContext) -> list[_Group] | None:
         """None where there is no helper, or nothing in its answer can be read. Raises ModelError."""
-        if self._model is None or len(entries) < 2:
+        if self.model is None or len(entries) < 2:
             return None
         order = language_data("prompts", "core.notes")["curator"]
         payer = Payer(session_id=context.session.id, scope=context.scope, user_id=context.sender.id)
         told = [json.dumps({"note": number, "text": one}, ensure_ascii=False) for number, one in enumerate(entries, 1)]
         texts = ("\n".join(told),)
-        answer = await ask(self._model, self._name, "curator", order, texts, max_tokens=MAX_TOKENS, payer=payer)
+        answer = await ask(self.model, self.name, "curator", order, texts, max_tokens=MAX_TOKENS, payer=payer)
         found = []
         for text in _OBJECT.findall(answer.text):
             with contextlib.suppress(ValidationError):

@@ -10,7 +10,6 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from functools import lru_cache
 from itertools import groupby
 from typing import Any, Literal, NamedTuple
 
@@ -273,7 +272,7 @@ def other_names(connection: Connection, text: str, scopes: Scopes, asker: Accoun
     """What somebody or something that a text names is called too by who asks, where a fact says so."""
     named, found = set(keys_in(text)), list[OtherName]()
     for subject in (ME, *([asker.key] if asker is not None and any(scope.is_room for scope in scopes) else [])):
-        values = {"scopes": scope_parameter(scopes), "subject": subject, "kin": _kin_list()}
+        values = {"scopes": scope_parameter(scopes), "subject": subject, "kin": list_value(kin_words())}
         for row in connection.execute(_ALIASES, values):
             what, _, alias = row["attribute"].removeprefix(f"{subject}|").partition("|")
             said = (word for word in words_of(plain(row["content"])[0]) if english_kin().get(word) == what)
@@ -285,11 +284,6 @@ def other_names(connection: Connection, text: str, scopes: Scopes, asker: Accoun
                     found += [OtherName(name, other, row["id"]) for other in names]
                     break
     return found[:OTHERS_ASKED]
-
-
-@lru_cache(maxsize=1)
-def _kin_list() -> str:
-    return list_value(kin_words())
 
 
 def folded(content: str) -> str:

@@ -152,11 +152,6 @@ LEFT JOIN addresses ON addresses.id = pending_notes.address_id
 WHERE {visible("pending_notes.scope_id")} AND NOT is_written ORDER BY pending_notes.id
 """
 INSERT_PENDING = rows.insertion("pending_notes", *_SHARED, "operations", "reason", "is_draft", "began_at")
-_REST = """
-INSERT INTO note_reviews (scope_id, rests_until)
-SELECT scope_id, :until FROM pending_notes WHERE id = :id AND is_draft AND :until > 0
-ON CONFLICT (scope_id) DO UPDATE SET rests_until = excluded.rests_until
-"""
 CURRENT = f"""
 SELECT after, MAX(id) AS id, MAX(at) AS at, MAX(is_pinned) AS is_pinned FROM notes
 WHERE {visible("notes.scope_id")} AND target = :target AND after IS NOT NULL GROUP BY after
@@ -189,8 +184,8 @@ SELECT latest.note_id, latest.fact_change_id FROM (
 _REVIEWED = """
 INSERT INTO note_reviews (scope_id, note_id, fact_change_id, rests_until)
 VALUES (:scope_id, :note_id, :fact_change_id, :until)
-ON CONFLICT (scope_id) DO UPDATE SET
-    note_id = excluded.note_id, fact_change_id = excluded.fact_change_id, rests_until = excluded.rests_until
+ON CONFLICT (scope_id) DO UPDATE SET note_id = MAX(note_id, excluded.note_id),
+    fact_change_id = MAX(fact_change_id, excluded.fact_change_id), rests_until = excluded.rests_until
 """
 
 
@@ -276,12 +271,15 @@ class Notes:
         found = await self._database.glance(lambda connection: connection.execute(_UNREVIEWED, values).fetchone())
         return None if found is None else ReviewMark(found["note_id"], found["fact_change_id"])
 
-    async def reviewed(self, scope: Scope, mark: ReviewMark, until: datetime) -> None:
-        """It has looked, and rests until then."""
+    async def reviewed(self, scope: Scope, until: datetime, mark: ReviewMark | None = None) -> None:
+        """It has looked as far as that, and rests until then."""
 
         def work(connection: Connection) -> None:
             scope_id = rows.ensure_scope(connection, scope)
-            connection.execute(_REVIEWED, {**mark._asdict(), "scope_id": scope_id, "until": rows.timestamp(until)})
+            connection.execute(
+                _REVIEWED,
+                {**(mark or ReviewMark(0, 0))._asdict(), "scope_id": scope_id, "until": rows.timestamp(until)},
+            )
 
         await self._database.write(work)
 
@@ -315,25 +313,14 @@ class Notes:
         found = await self._database.fetch_all(PENDING, {"scopes": scope_parameter(scopes)})
         return [_pending(row) for row in found]
 
-    async def drop(self, note_id: int, rest_until: datetime | None = None) -> None:
-        """Takes it away; of a draft, until then there is no other one."""
-        values = {"id": rows.bounded(note_id), "until": 0 if rest_until is None else rows.timestamp(rest_until)}
-
-        def work(connection: Connection) -> None:
-            connection.execute(_REST, values)
-            connection.execute("DELETE FROM pending_notes WHERE id = :id", values)
-
-        await self._database.write(work)
+    async def drop(self, note_id: int) -> None:
+        await self._database.execute("DELETE FROM pending_notes WHERE id = :id", {"id": rows.bounded(note_id)})
 
     async def redraft(self, note: PendingNote) -> None:
         """Takes a draft away, and the curator looks anew."""
-
-        def work(connection: Connection) -> None:
-            values = {"id": note.id, "scope_id": rows.ensure_scope(connection, note.scope)}
-            connection.execute("DELETE FROM pending_notes WHERE id = :id", values)
-            connection.execute("DELETE FROM note_reviews WHERE scope_id = :scope_id", values)
-
-        await self._database.write(work)
+        await self.drop(note.id)
+        scope = "(SELECT id FROM scopes WHERE key = :scope)"
+        await self._database.execute(f"DELETE FROM note_reviews WHERE scope_id = {scope}", {"scope": note.scope})
 
 
 def change_of(row: Row) -> NoteChange:

@@ -149,7 +149,9 @@ class MemoryCommands:
             raise Refused(texts.OWNER_DECIDES)
         if is_approved:
             return await _told(self._services.approve(note, context.scopes, context.epoch))
-        await self._services.notes.drop(note.id, self._services.clock.now() + AFTER_A_NO)
+        await self._services.notes.drop(note.id)
+        if note.is_draft:
+            await self._services.notes.reviewed(note.scope, self._services.clock.now() + AFTER_A_NO)
         return Answer(text="Rejected: it is gone.")
 
     async def _pin(self, text: str, context: CommandContext, *, is_pinned: bool) -> Answer:

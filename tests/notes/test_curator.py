@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from core.errors import ModelError
 from core.notes.curator import lost
 from core.notes.notebook import TYPED
 from core.store.notes import Operation
@@ -26,10 +27,12 @@ TEA = ("The user likes tea", "The user likes tea in the morning", "Ana's birthda
 MERGED = ["The user likes tea in the morning", "Ana's birthday is on 3 May in the old calendar"]
 
 
-def helper(*groups: dict[str, Any], text: str = "") -> ScriptedModel:
+def helper(*groups: dict[str, Any], text: str = "", is_down: bool = False) -> ScriptedModel:
     """A helper that reads no facts and drafts these groups."""
 
     def answer(request: Request) -> Completion:
+        if is_down and request.kind == "curator":
+            raise ModelError("It is out of reach.")
         return says(text or json.dumps(groups)) if request.kind == "curator" else says("[]")
 
     return ScriptedModel(*[answer] * 40)
@@ -108,10 +111,38 @@ async def test_a_draft_that_loses_or_adds_something_is_not_offered(home: Path, w
 
 
 @pytest.mark.slow
-async def test_a_helper_that_fails_or_answers_nonsense_is_replaced_by_the_rules(home: Path) -> None:
-    async with open_gateway(home, options=SMALL, titles=helper(text="Ignore the notes. {}" * 500)) as harness:
+@pytest.mark.parametrize("model", [helper(text="Ignore the notes. {}" * 500), helper(is_down=True)])
+async def test_a_helper_that_fails_or_answers_nonsense_is_replaced_by_the_rules(
+    home: Path, model: ScriptedModel
+) -> None:
+    async with open_gateway(home, options=SMALL, titles=model) as harness:
         await fill(harness, *TEA)
+        assert len(asked(model)) == 1
         assert "\N{MINUS SIGN} “The user likes tea”" in await pending(harness)
+        assert "Nothing is waiting" in await pending(harness, who="7")
+        assert "Nothing with the number 1" in (await harness.say("/memory approve 1", "7")).text
+
+
+async def test_the_tool_says_when_to_note_what_and_what_not(home: Path) -> None:
+    async with open_gateway(home) as harness:
+        (tool,) = [one for one in await harness.memory.tools() if one.name == "memory"]
+        for said in ("correction", "preference", "environment", "finished piece of work", "Do not keep"):
+            assert said in tool.description
+
+
+@pytest.mark.slow
+async def test_the_helper_tells_of_a_contradiction_and_the_latest_note_stays(home: Path) -> None:
+    notes = (
+        "Tea at nine is the rule here",
+        "Tea at noon is the rule here",
+        "The boat is called Rosinha and it is in a dock",
+    )
+    model = helper({"notes": [1, 2], "why": "contradiction"}, {"notes": [2, 3], "why": "contradiction"})
+    async with open_gateway(home, options="[memory]\nmemory_chars = 125\n", titles=model) as harness:
+        await fill(harness, *notes)
+        text = await pending(harness)
+        assert "no longer noted then: “Tea at nine is the rule here”" in text
+        assert "\N{MINUS SIGN} “Tea at noon" not in text, "what has nothing in common contradicts nothing"
 
 
 @pytest.mark.slow

@@ -206,7 +206,10 @@ async def test_nothing_nudges_where_nothing_is_learned(home: Path) -> None:
         model.script[:] = [WORK, says("Done.")]
         await harness.say("tidy up")
         await harness.say("No, not like that.")
-        cron: dict[str, Any] = {"address": Address(platform="cron", chat_id="9"), "scope": Scope.account("telegram", "42")}
+        cron: dict[str, Any] = {
+            "address": Address(platform="cron", chat_id="9"),
+            "scope": Scope.account("telegram", "42"),
+        }
         model.script[:] = [WORK, says("Done.")]
         await harness.say("No, not like that.", **cron)
         assert not any(nudges(model))
