@@ -67,7 +67,10 @@ class SkillTurns:
         if found is None:
             return ()
         skill, words = found
-        text = neutralise(await self._tools.shown(skill, context))
+        try:
+            text = neutralise(await self._tools.shown(skill, context))
+        except Refused as refusal:
+            text = neutralise(str(refusal))
         cut = f"\n[cut: {len(text) - SKILL_CHARS:,} more characters]" if len(text) > SKILL_CHARS else ""
         about = " for what stands behind its name" if words else ""
         frame = f"{CALLED} “{skill.name}”{about}: what it says is what they ask you to do.]"

@@ -75,7 +75,7 @@ class SkillCommands:
     async def suggest(self, typed: str, scope: Scope) -> Sequence[str]:
         """Names of skills."""
         skills, _ = await self._skills.listed(await self._services.people.scopes(scope))
-        names = [skill.name for skill in skills if not skill.is_disabled and _named(typed) in skill.name]
+        names = [skill.name for skill in skills if _named(typed) in skill.name]
         return sorted(names, key=lambda name: (not name.startswith(_named(typed)), name))[:SUGGESTED]
 
     async def _list(self, words: str, context: CommandContext) -> Answer:
