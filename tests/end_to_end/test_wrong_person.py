@@ -443,6 +443,7 @@ async def test_a_notice_is_read_by_its_person_in_private_and_by_nobody_else(
                 animal,
                 owner_notices.warn_of_note(scope, "memory", "a secret", animal),
                 owner_notices.tell_of_pending(note),
+                owner_notices.tell_of_pending(replace(note, is_draft=True, id=minutes + 1)),
                 owner_notices.tell_of_pause(replace(job, id=int(named[animal]["job"]) + 1_000), "It is odd."),
             )
             gone = replace(job, id=int(named[animal]["job"]))
