@@ -86,6 +86,13 @@ def _address(*schemes: str) -> AfterValidator:
     return AfterValidator(check)
 
 
+def _folder(value: object) -> Path:
+    folder = Path(os.path.expanduser(value)) if isinstance(value, str) and value.startswith(("/", "~/")) else None
+    if folder is None:
+        raise ValueError(f"{str(value)[:80]!r} is no folder; write its whole path, from / or ~/ on")
+    return folder
+
+
 _USER_ID = _of_form(r"[1-9][0-9]{0,19}", "is not a numeric user id; /whoami tells it (names can be taken by anybody)")
 _PERSON = _of_form(
     r"(telegram|discord):[1-9][0-9]{0,19}",
@@ -95,10 +102,15 @@ _ROOM = _of_form(
     r"(telegram:-|discord:)[1-9][0-9]{0,19}",
     "is no room; write discord:77, or telegram:-1001234567890: ids of its groups are negative",
 )
+_CHAT = _of_form(
+    r"(telegram:-?|discord:)[1-9][0-9]{0,19}|terminal:local",
+    "is no chat; write telegram:-1001234567890 or discord:77 for a room, telegram:42 for the chat with a person",
+)
 _PROVIDER = _of_form(r"[a-z][a-z0-9_]{0,39}", "is no name of a memory provider: small letters, digits and _")
 UserIds = Annotated[tuple[Annotated[str, _USER_ID], ...], Field(strict=False)]
 People = Annotated[tuple[Annotated[str, _PERSON], ...], Field(strict=False)]
 Rooms = Annotated[tuple[Annotated[str, _ROOM], ...], Field(strict=False)]
+Folders = Annotated[tuple[Annotated[Path, BeforeValidator(_folder)], ...], Field(strict=False)]
 # Addresses may carry a password in front of the host, so they stay out of the repr too.
 WebAddress = Annotated[Annotated[str, _address("http", "https")] | None, Field(repr=False)]
 SocketAddress = Annotated[Annotated[str, _address("ws", "wss")] | None, Field(repr=False)]
@@ -209,6 +221,18 @@ class SkillOptions(_Section):
     index_chars: Count
 
 
+class ContextOptions(_Section):
+    folders: Folders
+    file_chars: Annotated[int, Field(ge=1_000, le=45_000)]
+
+
+class ChatOptions(_Section):
+    """Of one chat; with `folders` of its own it is given context files whoever is in it."""
+
+    instructions: Annotated[str, Field(max_length=20_000)] = ""
+    folders: Folders = ()
+
+
 class Telegram(_Section):
     enabled: Enabled
 
@@ -254,6 +278,8 @@ class Settings(_Section):
     usage: UsageOptions
     memory: MemoryOptions
     skills: SkillOptions
+    context: ContextOptions
+    chats: Mapping[Annotated[str, _CHAT], ChatOptions]
     telegram: Telegram
     discord: Discord
     cron: Cron

@@ -309,7 +309,8 @@ class Tool:
     """`schema`: JSON schema of the arguments. `run` returns what the model reads, or raises ToolError or Refused.
     `is_quote`: the result repeats stored text and is not indexed. `is_reading`: writes and tells nothing, so it
     serves incognito. `is_outside`: a service may keep what it is asked, so it does not serve schedules.
-    `patience_s`: its own, longer time limit."""
+    `is_offered`: whether a session has it, which must stay the same within one. `patience_s`: its own, longer time
+    limit."""
 
     name: str
     description: str
@@ -318,6 +319,7 @@ class Tool:
     is_quote: bool = False
     is_reading: bool = False
     is_outside: bool = False
+    is_offered: Callable[[Session], bool] | None = None
     patience_s: float = 0.0
 
 

@@ -20,6 +20,7 @@ from filelock import FileLock, Timeout
 
 from adapters.terminal.adapter import Terminal
 from config.settings import SOUL, Settings
+from core.agent.context_files import ContextFiles
 from core.agent.delegation import NAME as DELEGATE
 from core.agent.delegation import Delegate
 from core.agent.offline import Offline
@@ -51,6 +52,7 @@ from gateway.access import Access
 from gateway.commands.accounts import AccountCommands
 from gateway.commands.export import ExportCommands
 from gateway.commands.facts import FactCommands
+from gateway.commands.instructions import InstructionCommands
 from gateway.commands.memory import MemoryCommands
 from gateway.commands.privacy import ForgetCommands
 from gateway.commands.recall import RecallCommands
@@ -228,12 +230,20 @@ async def build_router(
     reminders, review = ReminderCommands(services), services.notebook.review
     plan = reminder(services.appointments, services.conversations, evidence, review, reminders.ask)
     skills = SkillTools(services.skills, services.conversations)
-    core_tools = [session_search(recall, zone), plan, *skills.all]
+    context_files = ContextFiles(settings.home, settings.context, settings.chats, services.notebook)
+    context_files.warn = owner_notices.warn_of_file
+    core_tools = [session_search(recall, zone), plan, *skills.all, *context_files.tools()]
     tools = [*await memory.tools([DELEGATE, *(tool.name for tool in core_tools)]), *core_tools]
     soul, budget_chars = SOUL.read_text(encoding="utf-8"), settings.memory.prefetch_chars
     skill_turns = SkillTurns(services.skills, skills, is_command)
     skill_commands = SkillCommands(services, skill_turns)
-    sections = Sections(frames=skill_turns.frames, cue=skill_turns.cue, skills=skills.section)
+    sections = Sections(
+        frames=skill_turns.frames,
+        cue=skill_turns.cue,
+        instructions=context_files.instructions,
+        skills=skills.section,
+        context_files=context_files.section,
+    )
     prompt = Prompt(services.owner_files, soul, zone, memory, budget_chars, tools, sections)
     if helper is not None and settings.delegation.max_rounds:
         delegate = Delegate(
@@ -262,6 +272,7 @@ async def build_router(
         RecallCommands(services.recall, recall, services.zone),
         FactCommands(services),
         MemoryCommands(services),
+        InstructionCommands(services, context_files),
         ForgetCommands(services),
         reminders,
         AccountCommands(services),

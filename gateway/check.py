@@ -9,11 +9,13 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Literal
 
 from adapters.discord.adapter import check_discord
 from adapters.telegram.adapter import check_telegram
 from config.settings import ENVIRONMENT, PLATFORMS, Settings
+from core.agent.context_files import ContextFiles, FileState
 from core.errors import ConfigError, MnemeError, StoreError
 from core.memory.manager import ProviderThread, foreign
 from core.store.mailbox import OutboxCounts
@@ -52,6 +54,7 @@ async def check(settings: Settings | None, problems: Sequence[str] = ()) -> list
             for name, table in settings.memory.providers.items():
                 if table.enabled:
                     queues[name] = await services.outbox.counts(f"{MEMORY}:{name}:")
+            results += await _context_files(services)
     except StoreError as error:
         text, is_known, _ = str(error).partition(" Run `mneme check`")
         advice = texts.RESTORE if is_known else ""
@@ -146,6 +149,28 @@ async def _store(services: Services) -> AsyncIterator[CheckResult]:
     if letters := await services.inbox.dead_letters():
         listed = [f"{texts.moment(at, services.zone)} {platform}: {error}" for at, platform, error in letters]
         yield _result("set aside", ["; ".join(listed)], texts.DEAD_LETTERS, "")
+
+
+async def _context_files(services: Services) -> list[CheckResult]:
+    """Of each folder, what is read of it and what is not."""
+    settings = services.settings
+    files = ContextFiles(settings.home, settings.context, settings.chats, services.notebook)
+    results = []
+    for folder in files.folders:
+        found = await files.read(folder)
+        parts: dict[FileState, list[str]] = {"read": [], "offered": [], "not read": []}
+        for one in found:
+            reason = f" ({one.reason})" if one.reason else ""
+            parts[one.state].append(f"{_place(one.path, folder)}{reason}")
+        text = "; ".join(f"{state} {', '.join(names)}" for state, names in parts.items() if names)
+        wrong = [f"{folder}: {one.reason}." for one in found if one.path == folder]
+        if found or folder != settings.home:
+            results.append(_result("context files", wrong, texts.NO_FOLDER, f"{folder}: {text or texts.NO_FILES}."))
+    return results
+
+
+def _place(path: Path, folder: Path) -> str:
+    return str(path.relative_to(folder) if path.is_relative_to(folder) else path)
 
 
 def _result(subject: str, wrong: Sequence[str], advice: str, right: str) -> CheckResult:

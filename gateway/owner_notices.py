@@ -9,7 +9,7 @@ from hashlib import sha256
 
 from config.settings import Limited
 from core.memory.manager import MemoryNotice
-from core.notes.notebook import FILES
+from core.notes.notebook import ALL_FILES
 from core.store import rows
 from core.store.jobs import Job
 from core.store.mailbox import OutboxItem
@@ -94,7 +94,7 @@ class OwnerNotices:
     async def warn_of_note(self, scope: Scope, target: str, reason: str, entry: str) -> None:
         """A note written by hand that looks wrong; it stands all the same."""
         digest = sha256(entry.encode("utf-8", "replace")).hexdigest()
-        text = texts.NOTE_BY_HAND.format(name=f"{FILES[target]}{_of_room(scope)}", reason=reason)
+        text = texts.NOTE_BY_HAND.format(name=f"{ALL_FILES[target]}{_of_room(scope)}", reason=reason)
         await self.tell(f"warned:{scope.key}:{digest}", text, scope)
 
     async def warn_of_file(self, name: str, reason: str, digest: str) -> None:

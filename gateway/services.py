@@ -14,7 +14,7 @@ from config.settings import Settings
 from core.errors import ConfigError, Refused
 from core.memory.plugins import Plugins
 from core.memory.provider import MemoryProvider
-from core.notes.notebook import FILES, Notebook, OwnerFiles
+from core.notes.notebook import ALL_FILES, Notebook, OwnerFiles
 from core.ports import Clock
 from core.privacy.forgetting import Forgetting
 from core.privacy.home_files import HomeFiles
@@ -111,7 +111,7 @@ class Services:
         if note.is_draft and await self.notebook.is_stale(note, scopes):
             await self.notes.redraft(note)
             raise Refused(texts.DRAFT_STALE)
-        if note.target in FILES:
+        if note.target in ALL_FILES:
             said = await self.notebook.approve(note, scopes, epoch)
         elif note.target == SKILL:
             said = await self.skills.approve(note, scopes, epoch)

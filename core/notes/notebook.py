@@ -1,5 +1,5 @@
-"""The curated notes: a MEMORY.md and a USER.md for each scope, small enough to stand in every system prompt; and the
-owner's own files that stand there too.
+"""The curated notes: a MEMORY.md and a USER.md for each scope, small enough to stand in every system prompt, and an
+INSTRUCTIONS.md, which stands in those of this scope alone; and the owner's own files that stand there too.
 
 A write is durable when it returns and is logged with what stood there before, also when whoever asked for it is
 cancelled. Files are read anew each time and replaced atomically; what was edited by hand stands, and is logged as well;
@@ -28,15 +28,20 @@ from core.errors import Refused
 from core.guard.guard import LIMIT_CHARS, cleaned, suspicion
 from core.ports import Clock
 from core.review.pending import Review, reason_to_wait, typed
-from core.store.notes import Author, NoteChange, Notes, NoteVersion, Operation, PendingNote
+from core.store.notes import INSTRUCTIONS, Author, NoteChange, Notes, NoteVersion, Operation, PendingNote
+from core.text.normalize import cut_in_the_middle
 from core.types import ErasureEpoch, Scope, Session
 
 FILES = {"memory": "MEMORY.md", "user": "USER.md"}
+ALL_FILES = {**FILES, INSTRUCTIONS: "INSTRUCTIONS.md"}
+INSTRUCTIONS_CHARS = 4_000
 SEPARATOR = "\n§\n"
 _SEPARATORS = re.compile(r"^[^\S\n]*§[^\S\n]*$", re.MULTILINE)
 """As a person may write them by hand, with blanks that nobody sees."""
 LIMIT_BYTES = 200_000
 """A longer file is no file of notes."""
+OWNER_FILE_BYTES = 1_000_000
+"""The same of an owner's own file."""
 PATHS = 1_000
 """Of files that each turn looks at."""
 _LOCK_TIMEOUT_S = 10.0
@@ -92,7 +97,7 @@ class NoteFiles:
     """All methods but `lock` and `state` block: they are called in a thread."""
 
     def __init__(self, folder: Path) -> None:
-        self._path = lru_cache(PATHS)(lambda scope, target: folder_of(folder, scope) / FILES[target])
+        self._path = lru_cache(PATHS)(lambda scope, target: folder_of(folder, scope) / ALL_FILES[target])
         # One lock over all scopes, because limits count them together.
         self.lock = FolderLock(folder, "notes").hold
 
@@ -191,7 +196,7 @@ class NoteEdit:
         others = [entry for entry in shown if entry not in new]
         left = max(0, limit - _size(others) - (len(SEPARATOR) if others else 0))
         raise Refused(
-            f"That would make {FILES[self._template.target]} {used:,} characters, over its limit of {limit:,}; "
+            f"That would make {ALL_FILES[self._template.target]} {used:,} characters, over its limit of {limit:,}; "
             f"{left:,} would fit. Shorten, replace or remove entries first:\n{_sizes(others)}"
         )
 
@@ -203,7 +208,7 @@ class Notebook:
         self._files = NoteFiles(home / "memories")
         self._notes = notes
         self._clock = clock
-        self._limits = limits
+        self._limits = {INSTRUCTIONS: INSTRUCTIONS_CHARS, **limits}
         self.review = Review(notes, clock)
         self.on_change: Callable[[], Awaitable[None]] | None = None
         """Called when changes were stored."""
@@ -224,7 +229,7 @@ class Notebook:
 
     async def troubles(self, scopes: frozenset[Scope]) -> list[str]:
         """A sentence on each file of these scopes that cannot be read as notes."""
-        found = (self._files.read(scope, target)[1] for scope in sorted(scopes) for target in FILES)
+        found = (self._files.read(scope, target)[1] for scope in sorted(scopes) for target in ALL_FILES)
         return await asyncio.to_thread(lambda: [sentence for sentence in found if sentence])
 
     async def apply(
@@ -279,6 +284,7 @@ class Notebook:
 
     async def undo(self, change: NoteChange, scope: Scope, scopes: frozenset[Scope], author: Author = TYPED) -> str:
         """With all that were one with it. Raises Refused when what the change wrote is not there any more."""
+        scope = change.scope if change.target == INSTRUCTIONS else scope
         scopes = scopes | {change.scope}
         # What stood in several files is shown, and undone, once.
         made = {(one.before, one.after): one for one in await self._notes.together(scopes, change)}
@@ -321,7 +327,7 @@ class Notebook:
                 return found
             raise Refused(f"There is no change {number} here. `/memory history` lists them.")
         # One that was overtaken by others does not bar those before it.
-        shown = {target: await self.entries(scopes, target) for target in FILES}
+        shown = {target: await self.entries(scopes, target) for target in ALL_FILES}
         for change in await self._notes.undoable(scopes):
             there = shown[change.target]
             if change.after in there if change.after is not None else change.before not in there:
@@ -349,10 +355,10 @@ class Notebook:
 
         async def look() -> None:
             async with self._files.lock():
-                for target in FILES:
+                for target in ALL_FILES:
                     await self._log_edits(scopes, target)
 
-        places = ((scope, target) for scope in scopes for target in FILES)
+        places = ((scope, target) for scope in scopes for target in ALL_FILES)
         is_new = (self._seen.get(place, ()) != self._files.state(*place) for place in places)
         if any(is_new):
             with contextlib.suppress(Refused):
@@ -366,7 +372,7 @@ class Notebook:
     async def _write(
         self, scope: Scope, scopes: frozenset[Scope], target: str, work: Callable[[NoteEdit], None], author: Author
     ) -> str:
-        scopes = scopes | {scope}
+        scopes = frozenset((scope,)) if target == INSTRUCTIONS else scopes | {scope}
         # One moment for all: what is changed in several files is one change.
         template = self._change(scope, target, author)
 
@@ -427,7 +433,7 @@ class Notebook:
 
     async def _state(self, scopes: frozenset[Scope], target: str) -> str:
         entries = await self.entries(scopes, target)
-        said = f"{FILES[target]} is {self.heading(target, entries)}."
+        said = f"{ALL_FILES[target]} is {self.heading(target, entries)}."
         if self.is_nearly_full(target, entries):
             said = f"{said} It is nearly full: merge, shorten or remove entries now.\n{_sizes(entries)}"
         return "\n".join([said, *await self.troubles(scopes)])
@@ -510,17 +516,18 @@ class OwnerFiles:
         """Called with a file's name, the reason, and a digest of its text."""
 
     async def text(self, name: str, limit_chars: int) -> str:
-        """The file without hidden characters, cut with a mark where it is too long; empty where there is none."""
+        """The file without hidden characters, cut in the middle where it is too long; empty where there is none."""
 
         def read() -> tuple[str, str | None, str]:
+            path = self._home / name
             try:
                 # Editors on Windows open a file with a byte order mark, which is no part of it.
-                text = (self._home / name).read_text(encoding="utf-8-sig", errors="replace").strip()
+                is_read = path.is_file() and path.stat().st_size <= OWNER_FILE_BYTES
+                text = path.read_text(encoding="utf-8-sig", errors="replace").strip() if is_read else ""
             except OSError:
                 return "", None, ""
-            shown, more = text[:limit_chars], len(text) - limit_chars
-            cut = f"\n[{name} is cut here: {more:,} characters more]" if more > 0 else ""
-            return cleaned(shown + cut), suspicion(shown), sha256(text.encode("utf-8", "replace")).hexdigest()
+            shown = cut_in_the_middle(text, limit_chars, name)
+            return cleaned(shown), suspicion(shown), sha256(text.encode("utf-8", "replace")).hexdigest()
 
         text, reason, digest = await asyncio.to_thread(read)
         if reason is not None and self.warn is not None:

@@ -84,6 +84,8 @@ class NotesProvider(MemoryProvider):
         if context.session.is_remembered:
             self._talks[context.scope] = context
         for change in await self._notebook.news(context.scopes, context.session):
+            if change.target not in FILES:
+                continue
             gone.add(change.before)
             # What was noted before the prompt was written stands in it, unless it went meanwhile and came back: whole,
             # not only as the beginning of another entry.

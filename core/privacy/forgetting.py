@@ -22,7 +22,7 @@ from zoneinfo import ZoneInfo
 import structlog
 
 from core.errors import Refused, StoreError
-from core.notes.notebook import FILES, Notebook
+from core.notes.notebook import ALL_FILES, Notebook
 from core.ports import Clock
 from core.privacy.home_files import HomeFiles
 from core.search.query import inflected, read_filters
@@ -213,7 +213,7 @@ class Forgetting:
             try:
                 await self.notebook.apply(scope, frozenset({scope}), target, removal)
             except OSError:
-                stuck.append(FILES[target])
+                stuck.append(ALL_FILES[target])
         if self.forget_copies is not None:
             messages = [*found.ids["messages"], *found.ids["repeats"]]
             found.asked = tuple(await self.forget_copies(messages, found.ids["note_changes"]))
@@ -238,7 +238,7 @@ class Forgetting:
         """Scope, target and text of the notes that are on the list or have the words."""
         return [
             (scope, target, entry)
-            for scope, target in product(sorted(found.request.scopes), FILES)
+            for scope, target in product(sorted(found.request.scopes), ALL_FILES)
             for entry in await self.notebook.entries(frozenset({scope}), target)
             if entry in found.notes or words.has_words(entry)
         ]

@@ -12,6 +12,7 @@ from core.store.epoch import check
 from core.store.rows import Connection, Row, scope_parameter, visible
 from core.store.sqlite.database import Database
 from core.store.sqlite.passages import PLATFORM_ID, link
+from core.store.usage import disturb
 from core.types import Account, Address, ErasureEpoch, Origin, Scope
 
 
@@ -32,10 +33,10 @@ class Source:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoteChange(Source):
-    """One version of a note file. `target`: memory or user. `action`: add, replace, remove, edited (by hand), approve
-    (what stands in the file by hand), consolidate (one of several that are one), or undo of the change `undoes`.
-    `is_insisted`: a person was asked, and said yes. The message behind it, as far as it may be seen and was not erased:
-    its text `said`, `sender` and `link`."""
+    """One version of a note file. `target`: memory, user or instructions. `action`: add, replace, remove, edited (by
+    hand), approve (what stands in the file by hand), consolidate (one of several that are one), or undo of the change
+    `undoes`. `is_insisted`: a person was asked, and said yes. The message behind it, as far as it may be seen and was
+    not erased: its text `said`, `sender` and `link`."""
 
     scope: Scope
     target: str
@@ -64,8 +65,8 @@ class Author(Source):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingNote(Source):
-    """`operations` are done together or not at all; `reason` is a clause on why they wait. `target`: memory, user, or
-    for one `add` of something else FACT, REMINDER or QUESTION. `is_draft`: the curator drew it up, of whole notes.
+    """`operations` are done together or not at all; `reason` is a clause on why they wait. `target`: that of a file,
+    or for one `add` of something else FACT, REMINDER or QUESTION. `is_draft`: the curator drew it up, of whole notes.
     Since `began_at` something has waited in the scope without a break; None: it is not stored yet."""
 
     scope: Scope
@@ -105,6 +106,8 @@ class Operation:
     old_text: str = ""
 
 
+INSTRUCTIONS = "instructions"
+"""The target of what a person wants to hold in a chat; the others that are files are memory and user."""
 FACT, REMINDER, QUESTION = "fact", "remind", "cron"
 """Targets that are no files; the last two wait as the line of the chat command of that name."""
 UNDOABLE = 100
@@ -143,6 +146,9 @@ NOT_UNDONE = f"""
 ORDER BY notes.id DESC LIMIT :limit
 """
 OF_FILE = f"{VISIBLE} AND notes.target = :target ORDER BY notes.id"
+_OF_SCOPE = "scope_id = (SELECT id FROM scopes WHERE key = :key)"
+WITH_PROMPT = f"SELECT id FROM sessions WHERE {_OF_SCOPE} AND ended_at IS NULL AND system_prompt <> ''"
+DROP_PROMPTS = f"UPDATE sessions SET system_prompt = '' WHERE {_OF_SCOPE}"
 _SHARED = ("scope_id", "target", "account", "message_id", "address_id", "external_id", "at")
 INSERT = rows.insertion("notes", *_SHARED, "action", "before", "after", "undoes", "is_insisted")
 PENDING = f"""
@@ -200,7 +206,8 @@ class Notes:
         await self._database.read(lambda connection: check(connection, epoch))
 
     async def log(self, *changes: NoteChange) -> None:
-        """Stores versions, also when an erasure has begun meanwhile: it waits for the file and must find them here."""
+        """Stores versions, also when an erasure has begun meanwhile: it waits for the file and must find them here.
+        Where instructions changed, the prompts of that scope are written anew."""
 
         def work(connection: Connection) -> None:
             for change in changes:
@@ -208,6 +215,10 @@ class Notes:
                 made = rows.insert(connection, INSERT, values)
                 if change.before is not None and change.after is not None:
                     connection.execute(_STAYS_PINNED, {**values, "id": made})
+            for key in {change.scope.key for change in changes if change.target == INSTRUCTIONS}:
+                for row in connection.execute(WITH_PROMPT, {"key": key}).fetchall():
+                    disturb(connection, row["id"], "system")
+                connection.execute(DROP_PROMPTS, {"key": key})
 
         if changes:
             await self._database.write(work)

@@ -210,3 +210,13 @@ def shortened(text: str, limit_chars: int) -> str:
     """The text on one line, cut at a word with an ellipsis."""
     line = " ".join(text.split())
     return line if len(line) <= limit_chars else line[:limit_chars].rsplit(" ", 1)[0] + " …"
+
+
+def cut_in_the_middle(text: str, limit_chars: int, name: str) -> str:
+    """The text, or where it is longer its head (70 % of the limit) and tail (20 %) with a mark that says how much of
+    `name` is left out between them."""
+    if len(text) <= limit_chars:
+        return text
+    head, tail = limit_chars * 7 // 10, limit_chars // 5
+    mark = f"[{name} is cut here: {len(text) - head - tail:,} characters are left out]"
+    return f"{text[:head]}\n{mark}\n{text[len(text) - tail :]}"

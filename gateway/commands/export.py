@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import asdict
 
 from core.errors import Refused
-from core.notes.notebook import FILES
+from core.notes.notebook import ALL_FILES
 from core.transfer.formats import to_line
 from core.types import Answer, Command, File, Payer
 from gateway import texts
@@ -40,7 +40,7 @@ class ExportCommands:
     async def _held(self, context: CommandContext) -> AsyncIterator[Mapping[str, object]]:
         services, scopes = self._services, context.scopes
         accounts = [one.account for one in await services.links.accounts(context.account)] or [context.account]
-        for target in FILES:
+        for target in ALL_FILES:
             for note in await services.notebook.entries(scopes, target):
                 yield {"kind": "note", "target": target, "text": note}
         for name, path, text in await services.skills.texts(scopes):

@@ -11,7 +11,7 @@ from core.errors import Refused
 from core.guard.guard import cleaned, suspicion
 from core.markup.markdown import escape
 from core.notes.curator import AFTER_A_NO
-from core.notes.notebook import FILES
+from core.notes.notebook import ALL_FILES, FILES
 from core.review.pending import ANYWAY, doubt, insisting, quoted
 from core.store.notes import NoteChange, Operation, PendingNote
 from core.text.normalize import shortened
@@ -129,7 +129,7 @@ class MemoryCommands:
         lines, buttons = [texts.PENDING], list[Button]()
         for note in waiting:
             who = "" if note.account is None else f", for {note.account.key}"
-            place = FILES.get(note.target) or texts.table("PENDING_KINDS")[note.target]
+            place = ALL_FILES.get(note.target) or texts.table("PENDING_KINDS")[note.target]
             lines.append(f"- {note.id}: {texts.moment(note.at, self._zone)}, {place}{who}; {escape(note.reason)}")
             lines += texts.difference(note.operations) if note.is_draft else ()
             for one in () if note.is_draft else note.operations:
@@ -195,7 +195,7 @@ class MemoryCommands:
         who = "" if change.account is None else f", by {change.account.key}"
         asked = ", after a yes" if change.is_insisted else ""
         at = texts.moment(change.at, self._zone)
-        head = f"{change.id}: {at}, {FILES[change.target]}, {done}{who}{asked}{_way(change)}"
+        head = f"{change.id}: {at}, {ALL_FILES[change.target]}, {done}{who}{asked}{_way(change)}"
         before, after = (None if text is None else escape(text) for text in (change.before, change.after))
         link = f" ({change.link})" if change.link else ""
         if before is None or after is None:

@@ -146,10 +146,11 @@ async def test_notes_of_all_accounts_of_the_person_are_shown_and_of_nobody_else(
 
 
 @pytest.mark.parametrize("name", ["SOUL.md", "AGENTS.md"])
-async def test_a_long_file_is_cut_with_a_mark_that_says_how_much(home: Path, prompt: Prompt, name: str) -> None:
-    (home / name).write_text("a" * AGENTS_CHARS + "b" * 1234)
+async def test_a_long_file_is_cut_in_the_middle_with_a_mark(home: Path, prompt: Prompt, name: str) -> None:
+    (home / name).write_text("a" * 14_000 + "b" * 3_234 + "c" * 4_000)
     text = await prompt.write(context(), HINT)
-    assert "a" * AGENTS_CHARS + f"\n[{name} is cut here: 1,234 characters more]\n" in text
+    mark = f"[{name} is cut here: 3,234 characters are left out]"
+    assert f"{'a' * 14_000}\n{mark}\n{'c' * 4_000}\n" in text
     (home / name).write_text("a" * AGENTS_CHARS)
     assert "is cut here" not in await prompt.write(context(), HINT)
 

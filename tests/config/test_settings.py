@@ -50,10 +50,11 @@ def test_default_toml_and_settings_have_the_same_options() -> None:
         for name, field in Settings.model_fields.items()
         if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel)
     }
+    assert defaults.pop("chats") == {}, "its tables have names of chats"
     assert {name: set(options) for name, options in defaults.items()} == {
         name: set(section.model_fields) for name, section in sections.items()
     }
-    assert set(Settings.model_fields) == set(sections) | set(ENVIRONMENT) | {"variables", "advice"}
+    assert set(Settings.model_fields) == set(sections) | set(ENVIRONMENT) | {"variables", "advice", "chats"}
 
 
 def test_every_option_has_its_reason() -> None:

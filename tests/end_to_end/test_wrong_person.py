@@ -152,6 +152,7 @@ async def test_nobody_meets_what_is_not_his(home: Path, zoo: tuple[Path, dict[st
     column = COLUMNS[name]
     async with PopulatedHome.open(home, named, template) as made:
         await made.harness.services.people.moved("telegram", "-100", "-1009")
+        (home / "CLAUDE.md").write_text("The project of the ostrich.")
         if column.after is not None:
             await column.after(made)
         await made.hear("hello", column.place, says("Ok."))
@@ -225,6 +226,8 @@ async def _done(made: PopulatedHome, column: _Column, surface: VisibleRows, step
         return ""
     told = [reply.answer.text, *(f"{button.label} {button.command}" for button in reply.answer.buttons)]
     told += [file.content.decode() for file in reply.answer.files]
+    if surface.how == "prompt":
+        return "\n".join(str(request.system) for request in made.model.requests[before:]).casefold()
     # What the model is told is shown to nobody, and may be said to anybody.
     return "\n".join([*told, *(str(request.messages[-1:]) for request in made.model.requests[before:])]).casefold()
 
