@@ -9,9 +9,10 @@ from config.settings import Limits
 from core.types import Account, Command, Inbound, Scope
 
 MINUTE_S = 60.0
-IN_A_ROW = 12
+IN_A_ROW = 6
 """After so many turns with one account of a room it is only listened to. Platforms mark their bots, which have no turn;
-an assistant behind a person's account is known by nothing but going on and on."""
+an assistant behind a person's account is known by nothing but going on and on. A person who is alone there gives a
+command to go on."""
 QUIET_S = 120.0
 """After so long without a word it begins anew."""
 _KEPT = 1_000
@@ -64,6 +65,7 @@ class Rates:
         if self._commands.rest_s(inbound.account):
             return False
         self._commands.take(inbound.account)
+        self._talks.pop(inbound.scope, None)
         return True
 
     def in_a_row(self, inbound: Inbound, *, is_turn: bool) -> int:
