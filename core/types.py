@@ -128,6 +128,21 @@ class Attachment:
     reference: str | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quoted:
+    """What a message answers, the part of it that was picked out, or, of a forward, whose words it passes on (then
+    `text` is empty). `name` is empty where the platform does not say; `is_ours`: the assistant's. `message_id`: of the
+    row that it repeats; one with an empty text was forgotten."""
+
+    kind: Literal["reply", "part", "forward"]
+    text: str = ""
+    name: str = ""
+    user_id: str = ""
+    at: datetime | None = None
+    is_ours: bool = False
+    message_id: int | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class ErasureEpoch:
     """As of when words were read that work goes on with, in these `scopes` (`rows.scope_parameter`): a write that is
@@ -143,8 +158,9 @@ class Inbound:
     the new text of `message_id`; delete: it is empty; action (a pressed button): the id of a row in `actions`, and
     `message_id` is the press's own. `is_addressed`: in a room, whether the bot was mentioned, replied to or commanded.
     `is_interaction`: its reply expires (Discord). `group_id`: of an album. `link_base`: a link to a message when its id
-    is appended. `origin` forwarded or via_bot: the words of others, which command and confirm nothing. `heading`: the
-    line above the answer. `epoch`: of a text that was read from the store (a job's); not stored."""
+    is appended. `origin` forwarded or via_bot: the words of others, which command and confirm nothing. `quoted`: as the
+    platform tells it. `heading`: the line above the answer. `epoch`: of a text that was read from the store (a job's);
+    not stored."""
 
     kind: InboundKind
     address: Address
@@ -157,6 +173,7 @@ class Inbound:
     is_addressed: bool = True
     command: Command | None = None
     reply_to: str | None = None
+    quoted: Quoted | None = None
     attachments: tuple[Attachment, ...] = ()
     is_interaction: bool = False
     origin: Origin = "typed"
@@ -270,6 +287,7 @@ class Message:
     external_id: str | None = None
     sender: Sender | None = None
     origin: Origin = "typed"
+    quoted: Quoted | None = None
     tool_name: str | None = None
     tools: str | None = None
     usage: Usage | None = None

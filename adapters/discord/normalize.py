@@ -15,7 +15,7 @@ from typing import Any
 
 import discord
 
-from core.types import Address, Attachment, Command, CommandSpec, Inbound, Option, Scope, Sender
+from core.types import Address, Attachment, Command, CommandSpec, Inbound, Option, Quoted, Scope, Sender
 
 PLATFORM = "discord"
 WRITTEN_TYPES = (discord.MessageType.default, discord.MessageType.reply)
@@ -157,6 +157,7 @@ def _written(message: discord.Message, channel: DiscordChannel, bot: discord.Cli
         sent_at=message.created_at,
         is_addressed=channel.is_direct or _is_meant(message, bot),
         reply_to=str(reference.message_id) if is_reply and reference and reference.message_id else None,
+        quoted=_quoted(message, bot),
         attachments=_attachments(message),
         origin="forwarded" if message.message_snapshots else "typed",
         link_base=channel.link_base,
@@ -202,6 +203,20 @@ def _text(message: discord.Message, bot: discord.ClientUser) -> str:
         return match[0] if name is None else sign[0] + name
 
     return MENTION.sub(named, text)
+
+
+def _quoted(message: discord.Message, bot: discord.ClientUser) -> Quoted | None:
+    """What is forwarded, of which Discord does not say whose it was, or answered; None where that was deleted."""
+    if message.message_snapshots:
+        return Quoted(kind="forward", at=message.message_snapshots[0].created_at)
+    answered = message.reference.resolved if message.reference is not None else None
+    if not isinstance(answered, discord.Message):
+        return None
+    text = _text(answered, bot) or "".join(f"({file.kind})" for file in _attachments(answered))
+    if answered.message_snapshots:
+        return Quoted(kind="reply", text=text, at=answered.created_at)
+    sender, is_ours = _sender(answered), answered.author.id == bot.id
+    return Quoted(kind="reply", text=text, name=sender.name, user_id=sender.id, at=answered.created_at, is_ours=is_ours)
 
 
 def _attachments(message: discord.Message) -> tuple[Attachment, ...]:

@@ -7,14 +7,26 @@ entities are UTF-16 code units, as Telegram counts them.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 import telegram
-from telegram import CallbackQuery, Chat, MaybeInaccessibleMessage, Message, MessageEntity, Update, User
+from telegram import (
+    CallbackQuery,
+    Chat,
+    MaybeInaccessibleMessage,
+    Message,
+    MessageEntity,
+    MessageOrigin,
+    MessageOriginHiddenUser,
+    MessageOriginUser,
+    Update,
+    User,
+)
 
 from core.markup.markdown import utf16_length
-from core.types import Address, Attachment, Command, Inbound, Origin, Scope, Sender
+from core.types import Address, Attachment, Command, Inbound, Origin, Quoted, Scope, Sender
 
 PLATFORM = "telegram"
 NOBODIES = frozenset({1087968824, 136817688, 777000})
@@ -66,6 +78,7 @@ def normalize(update: Update, me: User, now: datetime) -> Inbound | None:
         is_addressed=is_direct or (is_to_us and not is_other),
         command=None if is_edit else command,
         reply_to=str(answered.message_id) if answered else None,
+        quoted=_quoted(message, answered, me),
         attachments=attachments,
         origin=_origin(message),
         link_base=_link_base(message.chat, address),
@@ -143,6 +156,34 @@ def _answered(message: Message) -> Message | None:
     """The message that this one answers; what stands in a topic formally answers the notice that opened the topic."""
     answered = message.reply_to_message
     return None if answered is None or answered.forum_topic_created else answered
+
+
+def _quoted(message: Message, answered: Message | None, me: User) -> Quoted | None:
+    """What is forwarded, answered, or answered in another chat, of which only the part that was picked out is told."""
+    if message.forward_origin:
+        return _by(message.forward_origin, me, "forward")
+    part = _clean(message.quote.text) if message.quote else ""
+    kind: Literal["reply", "part"] = "part" if part else "reply"
+    if answered is None:
+        elsewhere = message.external_reply
+        return replace(_by(elsewhere.origin, me, kind), text=part) if elsewhere else None
+    text = part or _clean(_text(answered)[0]) or "".join(f"({file.kind})" for file in _attachments(answered))
+    if answered.forward_origin:
+        return replace(_by(answered.forward_origin, me, kind), text=text)
+    sender, is_ours = _sender(answered), answered.from_user == me
+    return Quoted(kind=kind, text=text, name=sender.name, user_id=sender.id, at=answered.date, is_ours=is_ours)
+
+
+def _by(origin: MessageOrigin, me: User, kind: Literal["reply", "part", "forward"]) -> Quoted:
+    """Who said something first: a person, one who hides who they are, a group or a channel."""
+    if isinstance(origin, MessageOriginUser):
+        sender = _user(origin.sender_user)
+        is_ours = origin.sender_user == me
+        return Quoted(kind=kind, name=sender.name, user_id=sender.id, at=origin.date, is_ours=is_ours)
+    if isinstance(origin, MessageOriginHiddenUser):
+        return Quoted(kind=kind, name=_clean(origin.sender_user_name), at=origin.date)
+    chat = getattr(origin, "sender_chat", None) or getattr(origin, "chat", None)
+    return Quoted(kind=kind, name=_clean((chat and chat.effective_name) or ""), at=origin.date)
 
 
 def _is_meant(text: str, entities: tuple[MessageEntity, ...], answered: Message | None, me: User) -> bool:

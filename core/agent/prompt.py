@@ -1,5 +1,6 @@
 """What a model is given: the system prompt of a session, what a person said in the form in which it is sent (a time
-line with its origin, the text, the memory fence), and rows as turns of the Messages API. Never writes.
+line with its origin, what it answers or passes on, the text, the memory fence), and rows as turns of the Messages API.
+Never writes.
 
 The prompt is written once, stored with its session and sent verbatim ever after; nothing in it may depend on what
 changes within a session. The sent form is stored before the first request and reused ever after; it is never shown,
@@ -11,16 +12,17 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from config.settings import CacheLife
-from core.guard.fence import fence, neutralise, told
+from core.guard.fence import ANSWERED, ANSWERING, DELIVERED, FORWARDED, fence, neutralise, told
 from core.guard.fence import mark as account_mark
 from core.memory.manager import MemoryManager
 from core.notes.notebook import OwnerFiles
-from core.types import Account, Attachment, Json, Message, Session, Tool, ToolContext
+from core.types import Account, Attachment, Json, Message, Quoted, Session, Tool, ToolContext
 
 SOUL_CHARS = 20_000
 AGENTS_CHARS = 20_000
@@ -35,8 +37,8 @@ REPORTS = 3
 """Most results of jobs that a turn frames ..."""
 REPORTS_CHARS = 4_000
 """... and how long they are together."""
-_DELIVERED = "[Your own reminders and scheduled questions delivered this here since the last message:]"
-_ANSWERED = "[Your answers to this scheduled question before:]"
+_DELIVERED = f"[{DELIVERED} delivered this here since the last message:]"
+_ANSWERED = f"[{ANSWERED} before:]"
 
 INTERRUPTED = "The tool was interrupted and gave no result."
 _MISSING: Json = {"type": "tool_result", "content": INTERRUPTED, "is_error": True}
@@ -154,6 +156,8 @@ class Prompt:
     def _sent(self, row: Message, context: ToolContext, reports: str) -> Iterator[str]:
         """The blocks of a message in the order in which they are sent: its time line, what frames it, its text."""
         yield self._time_line(row, context)
+        if row.quoted is not None:
+            yield self._frame(row.quoted, row, context)
         if reports:
             yield reports
         yield neutralise(row.text) or "(no text)"
@@ -166,7 +170,7 @@ class Prompt:
         opening = _ANSWERED if context.session.address.platform == "cron" else _DELIVERED
         texts = (str(block.get("text", "")) for row in earlier for block in row.sent or ())
         framed = "\n".join(text for text in texts if text.startswith(opening))
-        heads = [f"[{self._moment(row)}, {_job(row)}]" for row in jobs]
+        heads = [f"[{self._moment(row.created_at)}, {_job(row)}]" for row in jobs]
         last = max((at for at, head in enumerate(heads) if head in framed), default=-1)
         at = max(last + 1, len(jobs) - REPORTS)
         limit_chars = REPORTS_CHARS // min(REPORTS, len(jobs))
@@ -185,16 +189,30 @@ class Prompt:
         return "\n".join(chosen)
 
     def _time_line(self, row: Message, context: ToolContext) -> str:
-        parts = [self._moment(row)]
+        parts = [self._moment(row.created_at)]
         if context.scope.is_room and row.sender:
-            account = Account(platform=context.session.address.platform, user_id=row.sender.id)
-            marks = [account_mark(account)] if row.sender.id else []
-            parts.append(" ".join(["from", _one_line(row.sender.name), *marks]))
+            parts.append(f"from {_one_line(row.sender.name)}{_mark_of(row.sender.id, context)}")
         return f"[{', '.join([*parts, *filter(None, [told(row)])])}]"
 
-    def _moment(self, row: Message) -> str:
-        at = row.created_at.astimezone(self._zone)
+    def _moment(self, moment: datetime) -> str:
+        at = moment.astimezone(self._zone)
         return f"{at:%A} {at.day} {at:%B %Y}, {at:%H:%M} {self._zone}"
+
+    def _frame(self, quoted: Quoted, row: Message, context: ToolContext) -> str:
+        """What `row` answers, each of its lines marked, or whose words it passes on."""
+        if quoted.message_id is not None and not quoted.text:
+            return f"[{ANSWERING} a message that was forgotten]"
+        # In quotes, so that nobody is called "you"; and by their mark, where others may have the same name.
+        name = f"“{_one_line(quoted.name)}”{_mark_of(quoted.user_id, context)}" if quoted.name else ""
+        at = f", {self._moment(quoted.at)}" if quoted.at else ""
+        if quoted.kind == "forward":
+            whose = "you" if quoted.is_ours else name or "somewhere else"
+            return f"[{FORWARDED} {whose}{at}: not the words of the person who sent it]"
+        is_own = row.sender is not None and quoted.user_id == row.sender.id
+        what = "their own words" if is_own else f"what {name} wrote" if name else "a message"
+        part = "this part of " if quoted.kind == "part" else ""
+        lines = "".join(f"\n> {line}" for line in neutralise(quoted.text).splitlines())
+        return f"[{ANSWERING} {part}{'what you wrote' if quoted.is_ours else what}{at}{lines and ':' + lines}]"
 
 
 def tool_calls_of(rows: Sequence[Message]) -> list[Json]:
@@ -224,6 +242,11 @@ def _job(row: Message) -> str:
 
 def _cut(text: str, limit_chars: int) -> str:
     return neutralise(text if len(text) <= limit_chars else f"{text[:limit_chars].rstrip()} […]")
+
+
+def _mark_of(user_id: str, context: ToolContext) -> str:
+    is_told = bool(user_id) and context.scope.is_room
+    return f" {account_mark(Account(platform=context.session.address.platform, user_id=user_id))}" if is_told else ""
 
 
 def _block(text: str) -> Json:

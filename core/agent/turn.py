@@ -23,7 +23,7 @@ from core.ports import Clock, Tell
 from core.store.actions import ButtonAction
 from core.store.sessions import Conversations
 from core.store.usage import ModelCall
-from core.types import Answer, Completion, Json, Message, Request, Session, ToolContext, Usage
+from core.types import Answer, Completion, Inbound, Json, Message, Quoted, Request, Session, ToolContext, Usage
 
 STOPPED = "[stopped]"
 BADGE = "🕶 _incognito_"  # above every answer of such a conversation
@@ -146,7 +146,7 @@ class Agent:
     ) -> None:
         """Keeps a command, as `text`, with its answer, which is not delivered where it `is_silent`, and its buttons;
         closes its entries."""
-        asked = replace(_person(session, turn)[-1], text=text, kind="command")
+        asked = replace(_message(session, turn.entries[-1].inbound), text=text, kind="command")
         spoken = replace(self._plain(session, answer.kept or answer.text), kind="command")
         await self._end(turn, [asked, spoken], None if is_silent else answer, actions)
 
@@ -154,14 +154,14 @@ class Agent:
         """Keeps what was said in the room without answering."""
         session, _ = await self.sessions.open(turn)
         # In the form in which it will be sent if the model is ever asked about it.
-        said = self._prompt.dated(_person(session, turn), turn.context(session, self._clock.now()))
+        said = self._prompt.dated(await self._asked(session, turn), turn.context(session, self._clock.now()))
         await self._end(turn, said, None)
 
     async def notify(self, turn: Turn, answer: Answer | None) -> None:
         """Keeps what the person said where it could not be answered, with what they are told instead; closes the
         entries."""
         session = await self.sessions.place(turn)
-        rows = _person(session, turn)
+        rows = await self._asked(session, turn)
         if answer is not None:
             rows.append(replace(self._plain(session, answer.text), kind="notice"))
         await self._end(turn, rows, answer)
@@ -208,7 +208,7 @@ class Agent:
         """Puts the person's messages at the end of the history, stored, every message of a person in its sent form."""
         session, rows = running.session, running.rows
         context = running.turn.context(session, self._clock.now(), rows)
-        asked = _asked(session, running.turn, rows)
+        asked = await self._asked(session, running.turn, rows)
         asked_ids = {row.id for row in asked}
         earlier = [row for row in rows if row.id not in asked_ids]
         earlier, changed = self._sent_anew(earlier, context)
@@ -222,6 +222,15 @@ class Agent:
         )
         running.rows = [changed.get(row.id, row) for row in rows]
         await self._adopt(running, stored, context)
+
+    async def _asked(self, session: Session, turn: Turn, rows: Sequence[Message] = ()) -> list[Message]:
+        """What the turn answers; after a crash, and where it is begun anew, as it is stored already among `rows`."""
+        known = {row.external_id: row for row in rows if row.role == "user" and row.session_id == session.id}
+        return [
+            known.get(inbound.message_id)
+            or _message(session, inbound, await self._conversations.quoted(inbound, turn.scopes))
+            for inbound in (entry.inbound for entry in turn.entries)
+        ]
 
     def _sent_anew(self, rows: list[Message], context: ToolContext) -> tuple[list[Message], dict[int, Message]]:
         """The rows as they are sent from now on; by id, those that were edited since they were sent, and those of a
@@ -316,25 +325,17 @@ class Agent:
         return Message(role="assistant", text=text, session_id=session.id, created_at=self._clock.now())
 
 
-def _person(session: Session, turn: Turn) -> list[Message]:
-    return [
-        Message(
-            role="user",
-            text=with_attachments(inbound.text, inbound.attachments),
-            session_id=session.id,
-            created_at=inbound.sent_at,
-            external_id=inbound.message_id,
-            sender=inbound.sender,
-            origin=inbound.origin,
-        )
-        for inbound in (entry.inbound for entry in turn.entries)
-    ]
-
-
-def _asked(session: Session, turn: Turn, rows: Sequence[Message]) -> list[Message]:
-    """What the turn answers; after a crash, and where it is begun anew, as it is stored already."""
-    known = {row.external_id: row for row in rows if row.role == "user" and row.session_id == session.id}
-    return [known.get(message.external_id, message) for message in _person(session, turn)]
+def _message(session: Session, inbound: Inbound, quoted: Quoted | None = None) -> Message:
+    return Message(
+        role="user",
+        text=with_attachments(inbound.text, inbound.attachments),
+        session_id=session.id,
+        created_at=inbound.sent_at,
+        external_id=inbound.message_id,
+        sender=inbound.sender,
+        origin=inbound.origin,
+        quoted=quoted,
+    )
 
 
 def spoken(completion: Completion, session: Session, tool_runner: ToolRunner, at: datetime) -> Message:

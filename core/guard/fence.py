@@ -33,6 +33,10 @@ TIME_LINE = re.compile(
     re.IGNORECASE,
 )
 """How a turn begins (`core.agent.prompt`), also where it is only imitated."""
+ANSWERING, FORWARDED = "In answer to", "Forwarded from"
+DELIVERED, ANSWERED = "Your own reminders and scheduled questions", "Your answers to this scheduled question"
+"""How the frames behind the line above a turn begin."""
+FRAME = re.compile(rf"[\[\uff3b\u3010](?=\s{{0,4}}(?:{ANSWERING}|{FORWARDED}|{DELIVERED}|{ANSWERED})\b)", re.IGNORECASE)
 
 
 def fence(passages: str) -> str:
@@ -42,8 +46,10 @@ def fence(passages: str) -> str:
 
 def neutralise(text: str) -> str:
     """`text` with round brackets around anything that looks like the tag (in any case, with signs between, attributes,
-    letters of other alphabets) or like the time line above a turn. A second pass changes nothing."""
+    letters of other alphabets) or like the time line above a turn, and for one that opens what looks like a frame. A
+    second pass changes nothing."""
     text = TIME_LINE.sub(lambda found: f"({found[1]}{')' if found[2] else ''}", text)
+    text = FRAME.sub("(", text)
     characters: list[str] = []
     for opener in _OPENER.finditer(text):
         if (end := _end_of_tag(text, opener.end())) is not None:

@@ -319,9 +319,10 @@ def _find_unanswered(connection: Connection, found: ErasureList, words: Quoting)
     for row in connection.execute(erasure.WAITING, found.values):
         inbound = load_inbound(row["inbound"])
         arguments = inbound.command.arguments if inbound.command else None
-        names = [one.name for one in inbound.attachments]
+        beside = [one.name for one in inbound.attachments]
+        beside += [inbound.quoted.text, inbound.quoted.name] if inbound.quoted else []
         is_message, is_own = row["message_id"] in known, inbound.sender.id == request.account.user_id
-        if is_message or ((is_own or not request.is_limited) and words.has_words(inbound.text, arguments, *names)):
+        if is_message or ((is_own or not request.is_limited) and words.has_words(inbound.text, arguments, *beside)):
             found.ids["inbox"].append(row["id"])
             if not is_message and inbound.command is None:
                 who = inbound.sender.name

@@ -273,10 +273,11 @@ def reminder(
 
 
 def _is_foreign(row: Message, asker: Sender) -> bool:
-    """Whether the model has read something there that its asker has not typed: a result, a forward, a paste, a file,
-    another member."""
+    """Whether the model has read something there that its asker has not typed: a result, a forward, a quote, a paste, a
+    file, another member."""
     if row.role == "user":
-        return bool(told(row)) or (row.sender is not None and row.sender.id != asker.id)
+        is_quoting = row.quoted is not None and not row.quoted.is_ours and row.quoted.user_id != asker.id
+        return is_quoting or bool(told(row)) or (row.sender is not None and row.sender.id != asker.id)
     return row.role == "tool" and row.tool_name != "reminder"
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from core.markup.markdown import escape
 from core.store.query import READ_FIRST, FoundSession, Hit, MessageMatch, SearchQuery, SearchResults, ShownMessage
 from core.store.rows import moment
-from core.store.sqlite.passages import BROWSE_MAX, Passages
+from core.store.sqlite.passages import BROWSE_MAX, Passages, answered
 from core.text.normalize import LETTER, is_unspaced, plain
 
 SESSIONS_MAX = 10
@@ -97,7 +97,7 @@ def _by_lineage(found: Iterable[MessageMatch], roots: Iterable[int], most: int) 
 
 def _hit(session_id: int, fields: Sequence[Any], score: float, marker: Highlighter) -> Hit:
     """Marked in its text, or in its tool call where only that matches."""
-    message_id, role, created_at, external_id, text, tools, link = fields
+    message_id, role, created_at, external_id, text, tools, quoted, link = fields
     is_of_tools = tools and (not text or not marker.spans(text))
     return Hit(
         message_id=message_id,
@@ -108,6 +108,7 @@ def _hit(session_id: int, fields: Sequence[Any], score: float, marker: Highlight
         at=moment(created_at),
         external_id=external_id,
         link=link,
+        quoted=answered(quoted),
     )
 
 
@@ -302,7 +303,7 @@ def no_results(findings: SearchResults) -> str:
 
 
 _USUAL = {"messages": [], "has_more": False, "origin": "typed"}
-_USUAL |= dict.fromkeys(["note", "external_session", "summary", "preview", "external_id", "link"])
+_USUAL |= dict.fromkeys(["note", "external_session", "summary", "preview", "external_id", "link", "quoted"])
 """Fields that are left out where they have this value."""
 
 
@@ -354,6 +355,7 @@ def _card(number: int, found: FoundSession, zone: tzinfo) -> str:
         _head(f"{number}. ", found, _at(found).astimezone(zone)),
         *(f"> {_matching(hit)}" for hit in found.matches[:QUOTED]),
     ]
+    lines += [f"> {_answering(hit.quoted)}" for hit in found.matches[:QUOTED] if hit.quoted][:1]
     if not found.matches and title and preview and not preview.startswith(title.rstrip(CUT)):
         lines.append(f"> {_plain(preview)}")
     return "\n".join([*lines, "", found.summary.strip()] if found.summary else lines)
@@ -376,7 +378,8 @@ def _conversation(found: FoundSession, shape: str, zone: tzinfo) -> str:
         day = at.date()
         who = _plain(item.sender or ("Mneme" if item.role == "assistant" else item.role))
         line = f"{when} {who}: {_plain(item.text)}"
-        lines.append(f"- **{line}**{_opened(item.link)}" if item.is_anchor else f"- {line}")
+        quoted = f" {_answering(item.quoted)}" if item.quoted else ""
+        lines.append(f"- **{line}**{_opened(item.link)}{quoted}" if item.is_anchor else f"- {line}")
     if shape == "scroll" and found.messages_after:
         lines.append(f"({found.messages_after} more)")
     return "\n".join(lines)
@@ -391,6 +394,10 @@ def _at(found: FoundSession) -> datetime:
 def _matching(hit: Hit) -> str:
     parts = enumerate(MARKED.split(hit.snippet))
     return "".join(f"**{_plain(part)}**" if index % 2 else _plain(part) for index, part in parts) + _opened(hit.link)
+
+
+def _answering(quoted: str) -> str:
+    return f"↩ {_plain(quoted)}"
 
 
 def _opened(link: str | None) -> str:

@@ -163,6 +163,11 @@ KINDS: Mapping[str, str] = {
         SELECT messages.id, messages.session_id, scopes.key AS scope, kind, text, sender_id, sender_name, created_at
         {IN_ROOMS} AND text <> ''
     """,
+    "what a message answers": f"""
+        SELECT messages.id, messages.session_id, scopes.key AS scope, quoted
+        FROM sessions JOIN scopes ON scopes.id = sessions.scope_id
+        CROSS JOIN messages ON messages.session_id = sessions.id WHERE {rows.visible()} AND quoted NOT NULL
+    """,
     "fact": _in_scope("facts", _mine("account"), f", {NAMES}"),
     "change of a fact": _in_scope("fact_changes", _mine("account")),
     "change of a note": _in_scope("notes", _mine("account")),
@@ -187,13 +192,14 @@ KINDS: Mapping[str, str] = {
 """What is stored about a person, by its name in an export."""
 
 _TEXTS = "SELECT NULL, NULL, NULL,"
+_QUOTED = "inbound ->> '$.quoted.text', inbound ->> '$.quoted.name'"
 _SENT = sent_words(of_memory=False)
 SCANNED: Sequence[tuple[str, str]] = (
     ("message", f"{_TEXTS} text, blocks, tools, {_SENT} FROM messages WHERE session_id IN ({SESSIONS})"),
     ("thing", f"{_TEXTS} system_prompt FROM sessions WHERE {rows.visible()}"),
     ("thing", f"{_TEXTS} shown FROM entities WHERE {rows.visible('entities.scope_id')}"),
     ("thing", f"{_TEXTS} {sent_words(of_memory=True)} FROM messages WHERE session_id IN ({SESSIONS})"),
-    ("thing", f"{_TEXTS} inbound ->> '$.text', inbound ->> '$.command.arguments' FROM inbox WHERE {INBOX}"),
+    ("thing", f"{_TEXTS} inbound ->> '$.text', inbound ->> '$.command.arguments', {_QUOTED} FROM inbox WHERE {INBOX}"),
     *(({"facts": "fact", "jobs": "reminder"}.get(kind, "thing"), COPIES[kind][0]) for kind in COPIES),
     ("name", f"{_TEXTS} sender_name FROM messages WHERE session_id IN ({SESSIONS}) AND NOT ({IMPORTED}) GROUP BY 4"),
     ("name", f"{_TEXTS} name FROM accounts WHERE :owner OR {_mine(_ACCOUNT)}"),
@@ -202,7 +208,7 @@ SCANNED: Sequence[tuple[str, str]] = (
 """All words that somebody may see, each behind three other columns, and what a person calls what has them."""
 _UNSAID = {"scope_id", "address_id", "folded", "reply_id"}
 """Digests, and columns that repeat others."""
-_JSON = {"blocks", "files", "inbound", "names", "operations", "payload"}
+_JSON = {"blocks", "files", "inbound", "names", "operations", "payload", "quoted"}
 
 
 class Archive:

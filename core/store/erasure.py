@@ -168,6 +168,11 @@ COPIES: Mapping[str, tuple[str, str]] = {
     ),
     "titles": (_of_sessions("title", _FIRST), f"UPDATE sessions SET title = NULL WHERE {_IDS}"),
     "sources": (_of_sessions("external_id"), f"UPDATE sessions SET external_id = NULL WHERE {_IDS}"),
+    "quotes": (
+        "SELECT id, quoted ->> '$.message_id', NULL, quoted ->> '$.text', quoted ->> '$.name' FROM messages "
+        f"WHERE quoted NOT NULL AND session_id IN ({SESSIONS})",
+        f"UPDATE messages SET quoted = NULL, sent = NULL WHERE {_IDS}",
+    ),
     "outbox": (
         f"SELECT id, message_id, NULL, payload FROM outbox WHERE payload IS NOT NULL AND lane IN ({LANES})",
         "UPDATE outbox SET payload = NULL, next_at = NULL, dead_at = COALESCE(dead_at, :now), error = 'forgotten' "

@@ -207,7 +207,7 @@ class Inbox:
 
     def _stored(self, inbound: Inbound) -> str:
         if self.is_incognito(inbound.address):
-            inbound = replace(inbound, text="", command=None, reply_to=None, attachments=())
+            inbound = replace(inbound, text="", command=None, reply_to=None, quoted=None, attachments=())
         return rows.dump_inbound(inbound)
 
 

@@ -81,7 +81,8 @@ class SearchQuery:
 
 
 class Hit(NamedTuple):
-    """One matching message; a higher `score` is better. In `snippet` the match stands between ``>>>`` and ``<<<``."""
+    """One matching message; a higher `score` is better. In `snippet` the match stands between ``>>>`` and ``<<<``.
+    `quoted`: what it answers, or whose words it passes on, shortly."""
 
     session_id: int
     message_id: int
@@ -91,10 +92,11 @@ class Hit(NamedTuple):
     score: float
     external_id: str | None = None
     link: str | None = None
+    quoted: str | None = None
 
 
 class ShownMessage(NamedTuple):
-    """One message as shown around a hit."""
+    """One message as shown around a hit. `quoted`: see `Hit`."""
 
     message_id: int
     role: Role
@@ -105,6 +107,7 @@ class ShownMessage(NamedTuple):
     link: str | None = None
     sender_id: str | None = None
     origin: Origin = "typed"
+    quoted: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,7 @@ from pydantic import TypeAdapter
 from pydantic_core import from_json
 
 from core.store.sqlite.schema import in_list, list_value
-from core.types import Account, Address, Answer, Inbound, Json, Message, Scope, Sender, Session, Usage
+from core.types import Account, Address, Answer, Inbound, Json, Message, Quoted, Scope, Sender, Session, Usage
 
 T = TypeVar("T")
 
@@ -76,7 +76,7 @@ DELEGATED = "SELECT id FROM sessions WHERE is_delegated"
 
 MESSAGE_FIELDS = (
     *("id", "session_id", "role", "kind", "text", "blocks", "tools", "tool_name", "external_id"),
-    *("sender_id", "sender_name", "sender_is_nobody", "origin", "created_at", "usage"),
+    *("sender_id", "sender_name", "sender_is_nobody", "origin", "quoted", "created_at", "usage"),
 )
 MESSAGE_COLUMNS = ", ".join(f"messages.{name}" for name in MESSAGE_FIELDS)
 
@@ -172,6 +172,10 @@ def load_answer(encoded: str | None) -> Answer | None:
         file["content"] = base64.b64decode(file["content"])
     answer: Answer = _adapter(Answer).validate_python(value)
     return answer
+
+
+def load_quoted(encoded: str | None) -> Quoted | None:
+    return None if encoded is None else _adapter(Quoted).validate_json(encoded)
 
 
 LANE = """
@@ -296,7 +300,7 @@ def message_of(row: Iterable[Any]) -> Message:
     """A row with `MESSAGE_COLUMNS`, then `sent` where the statement selects it: only the model's own history does."""
     # By place, as in `session_of`: a history has hundreds of rows.
     (id_, session_id, role, kind, text, blocks, tools, tool_name, external_id, *row) = row
-    (sender_id, sender_name, is_nobody, origin, created_at, usage, *sent) = row
+    (sender_id, sender_name, is_nobody, origin, quoted, created_at, usage, *sent) = row
     return Message(
         id=id_,
         session_id=session_id,
@@ -307,6 +311,7 @@ def message_of(row: Iterable[Any]) -> Message:
         tool_name=tool_name,
         external_id=external_id,
         origin=origin,
+        quoted=load_quoted(quoted),
         blocks=load_blocks(blocks),
         sent=load_blocks(sent[0]) if sent else None,
         sender=None if sender_id is None else Sender(id=sender_id, name=sender_name, is_nobody=bool(is_nobody)),

@@ -27,7 +27,7 @@ from core.store.sqlite.database import Database
 from core.store.sqlite.indexing import want_checkpoint, write_text
 from core.store.usage import ModelCall, disturb, log_call
 from core.text.normalize import bare
-from core.types import Address, EndReason, ErasureEpoch, Json, Message, Scope, Session, is_memory
+from core.types import Address, EndReason, ErasureEpoch, Inbound, Json, Message, Quoted, Scope, Session, is_memory
 
 SESSION = f"{rows.SESSIONS} WHERE sessions.id = :id"
 VISIBLE_SESSION = f"{SESSION} AND {visible()}"
@@ -104,9 +104,9 @@ WHERE jobs.id = :job AND {visible()} AND {SAID} ORDER BY messages.id DESC LIMIT 
 
 INSERT_MESSAGE = """
 INSERT INTO messages (session_id, address_id, role, kind, text, blocks, sent, tools, tool_name, external_id,
-    sender_id, sender_name, sender_is_nobody, origin, created_at, usage)
+    sender_id, sender_name, sender_is_nobody, origin, quoted, created_at, usage)
 SELECT id, address_id, :role, :kind, :text, :blocks, :sent, :tools, :tool_name, :external_id,
-    :sender_id, :sender_name, :sender_is_nobody, :origin, :created_at, :usage
+    :sender_id, :sender_name, :sender_is_nobody, :origin, :quoted, :created_at, :usage
 FROM sessions WHERE id = :session_id
 ON CONFLICT (address_id, external_id) WHERE external_id IS NOT NULL DO NOTHING
 """
@@ -114,11 +114,11 @@ _KNOWN = f"""
 SELECT {MESSAGE_COLUMNS}, messages.sent FROM sessions JOIN messages ON messages.address_id = sessions.address_id
 WHERE sessions.id = :session_id AND messages.external_id = :external_id
 """
-_THERE = """
+_IN_CHAT = """
 FROM messages JOIN sessions ON sessions.id = messages.session_id
 WHERE messages.address_id IN (SELECT id FROM addresses WHERE platform = :platform AND chat_id = :chat_id)
-    AND messages.external_id = :external_id
 """
+_THERE = f"{_IN_CHAT} AND messages.external_id = :external_id"
 _NEAREST = f"ORDER BY messages.address_id <> ({rows.ADDRESS})"
 """A message may have been answered, and so stored, in another topic of its chat."""
 _BY_EXTERNAL_ID = f"""
@@ -127,12 +127,24 @@ SELECT messages.id, messages.session_id, messages.kind, messages.text, messages.
 _VISIBLE_BY_EXTERNAL_ID = f"""
 SELECT {MESSAGE_COLUMNS} {_THERE} AND messages.kind = 'chat' AND {visible()} {_NEAREST}
 """
+_OF_OUTBOX = f"""
+SELECT outbox.message_id FROM outbox
+WHERE outbox.lane IN (SELECT {rows.LANE} FROM addresses WHERE platform = :platform AND chat_id = :chat_id)
+    AND instr(outbox.posted, '"' || :external_id || '"')
+"""
+_QUOTED = f"""
+SELECT {MESSAGE_COLUMNS}, 0 {_THERE} AND {visible()}
+UNION ALL SELECT {MESSAGE_COLUMNS}, 0 {_IN_CHAT} AND messages.posted_id = :external_id AND {visible()}
+UNION ALL SELECT {MESSAGE_COLUMNS}, 1 {_IN_CHAT} AND messages.id IN ({_OF_OUTBOX}) AND {visible()}
+LIMIT 1
+"""
+"""A message of a chat by its platform's id: what a person said, an answer by its first part, or by (1) a later one."""
 SET_SENT = "UPDATE messages SET sent = :sent WHERE id = :id AND NOT (kind = 'command' AND text = '')"
 """Not of one that was erased meanwhile."""
 _REWORD = "UPDATE messages SET text = :text, blocks = NULL, sent = NULL WHERE id = :id"
 _ERASE = """
 UPDATE messages SET kind = 'command', text = '', blocks = NULL, sent = NULL, tools = NULL, tool_name = NULL,
-    sender_id = NULL, sender_name = NULL
+    sender_id = NULL, sender_name = NULL, quoted = NULL
 WHERE id = :id
 """
 _DELETE_TITLE_MADE_OF_IT = """
@@ -155,7 +167,7 @@ _MARK = "INSERT INTO veils (address_id, at) VALUES (:address, :now) ON CONFLICT 
 _UNMARK = f"DELETE FROM veils WHERE address_id = ({rows.ADDRESS})"
 _EMPTY_INBOX = """
 UPDATE inbox SET inbound = json_set(
-    inbound, '$.text', '', '$.command', NULL, '$.attachments', json('[]'), '$.reply_to', NULL
+    inbound, '$.text', '', '$.command', NULL, '$.attachments', json('[]'), '$.reply_to', NULL, '$.quoted', NULL
 ) WHERE address_id = :address
 """
 _MARKED = """
@@ -165,6 +177,8 @@ ORDER BY veils.at, addresses.id
 _WAITING = "SELECT id FROM inbox WHERE address_id IN (SELECT address_id FROM veils)"
 _ENTRY = f"SELECT id FROM inbox WHERE address_id = ({rows.ADDRESS}) AND external_id = :external_id"
 
+QUOTED_CHARS = 500
+"""Most of what a message answers that is kept and shown to the model."""
 CACHED_MESSAGES = 2_000
 """Most that are kept as they were read, of all histories together."""
 
@@ -230,10 +244,11 @@ class IncognitoRegistry:
         return stored
 
     def invalidate(self) -> None:
-        """Drops prompts, sent forms of questions and results of tools, which may repeat what was erased."""
+        """Drops prompts, sent forms of questions with what they quote, and results of tools: they may repeat what was
+        erased."""
         for held in self.conversations.values():
             held.change(system_prompt="")
-            held.rows = [replace(row, sent=None) for row in held.rows if row.role != "tool"]
+            held.rows = [replace(row, sent=None, quoted=None) for row in held.rows if row.role != "tool"]
 
 
 class Conversations:
@@ -415,6 +430,20 @@ class Conversations:
         message_id = await write_text(self._database, work)
         return message_id if known is None else known.id
 
+    async def quoted(self, inbound: Inbound, scopes: frozenset[Scope]) -> Quoted | None:
+        """What a message answers: in the words that stand here, where these scopes see them in this chat, else in those
+        that its platform gives. Only an answer costs a look."""
+        given, external_id = inbound.quoted, inbound.reply_to
+        if external_id is not None and inbound.kind == "message" and not (given and given.kind == "forward"):
+            held = self._incognito.conversations.get(inbound.address)
+            if held and (known := held.find(external_id)):
+                given = _quoted(known, given)
+            else:
+                values = {**place(inbound.address), "external_id": external_id, "scopes": scope_parameter(scopes)}
+                row = await self._database.glance(lambda one: one.execute(_QUOTED, values).fetchone())
+                given = given if row is None else _quoted(message_of(row[:-1]), given, is_later_part=bool(row[-1]))
+        return given and replace(given, text=_cut(given.text))
+
     async def begin_incognito(self, address: Address) -> None:
         """Until the session at the address ends; takes the words out of the inbox entries that wait there."""
         now = self._clock.now()
@@ -472,6 +501,27 @@ def _visible_values(session_id: int, scopes: frozenset[Scope]) -> dict[str, obje
     return {"id": rows.bounded(session_id), "scopes": scope_parameter(scopes)}
 
 
+def _quoted(known: Message, given: Quoted | None, *, is_later_part: bool = False) -> Quoted:
+    """A known message as an answer quotes it. What was forgotten has no text here, and gets none from elsewhere."""
+    is_picked = given is not None and (given.kind == "part" or (is_later_part and known.kind == "chat"))
+    author = Quoted(kind="reply", is_ours=known.role == "assistant")
+    if known.origin == "forwarded":
+        author = known.quoted or author
+    elif known.sender is not None:
+        author = replace(author, name=known.sender.name, user_id=known.sender.id)
+    return replace(
+        author,
+        kind=given.kind if given else "reply",
+        text=given.text if given and is_picked and known.text else known.text,
+        at=known.created_at,
+        message_id=known.id,
+    )
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= QUOTED_CHARS else f"{text[:QUOTED_CHARS].rstrip()} …"
+
+
 def _open(connection: Connection, address: Address) -> Session | None:
     row = connection.execute(OPEN_SESSION, rows.place(address)).fetchone()
     return None if row is None else rows.session_of(row)
@@ -517,6 +567,7 @@ def append(connection: Connection, message: Message) -> Message:
         "sender_id": sender and sender.id,
         "sender_name": sender and sender.name,
         "sender_is_nobody": sender is not None and sender.is_nobody,
+        "quoted": None if message.quoted is None else rows.dump(asdict(message.quoted)),
         "created_at": timestamp(message.created_at),
         "usage": None if message.usage is None else rows.dump(asdict(message.usage)),
     }

@@ -14,11 +14,11 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from core.guard.fence import OPENING
+from core.guard.fence import ANSWERING, FORWARDED, OPENING
 from core.models.claude import Claude
 from core.ports import Model
 from core.store.usage import Spending
-from core.types import Completion, Request
+from core.types import Completion, Quoted, Request
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.gateway_harness import open_gateway
 from tests.fixtures.messages_api import MessagesApi
@@ -56,6 +56,13 @@ def asked(number: int) -> str:
     return text
 
 
+def around(number: int) -> dict[str, Any]:
+    """What a turn answers or passes on: every fourth an earlier one, some are forwards."""
+    if number % 16 == 7:
+        return {"origin": "forwarded", "quoted": Quoted(kind="forward", name="Ben")}
+    return {"reply_to": f"turn{number - 2}"} if number % 4 == 3 else {}
+
+
 async def remember(home: Path) -> None:
     """Gives the house a past that memory has something to say of: facts, and an earlier conversation. Asks no model."""
     async with open_gateway(home) as harness:
@@ -86,7 +93,7 @@ async def converse(
                 for number in range(first, last):
                     if pausing is not None and number and number % PAUSE_EVERY == 0:
                         pausing.advance(minutes=PAUSE.total_seconds() / 60)
-                    await harness.say(asked(number), message_id=f"turn{number}")
+                    await harness.say(asked(number), message_id=f"turn{number}", **around(number))
                 address = harness.inbound("").address
                 session = await harness.services.conversations.current(address)
                 assert session is not None
@@ -154,6 +161,8 @@ def _part(place: str, block: dict[str, Any]) -> str:
         return "results of tools"
     if OPENING in block["text"]:
         return "memory fences"
+    if block["text"].startswith((f"[{ANSWERING}", f"[{FORWARDED}")):
+        return "replies and forwards"
     return "time lines" if block["text"].startswith("[") else "what was said"
 
 

@@ -253,8 +253,8 @@ def _filled(arguments: Mapping[str, Any], named: Mapping[str, str]) -> dict[str,
 
 
 def _masked(text: str, step: Step, made: PopulatedHome, animal: str) -> str:
-    """The text without what was asked for, and without how long it took."""
-    text = re.sub(r"took_ms\W+[\d.]+", "", text)
+    """The text without what was asked for, without how long it took, and when."""
+    text = re.sub(r"took_ms\W+[\d.]+|\d\d:\d\d(?= europe/)", "", text)
     for name, value in made.named[animal].items():
         if f"{{{name}}}" in str(step):
             text = re.sub(rf"(?<![a-z0-9]){re.escape(value.casefold())}(?!\w)|(?<=\b[fc]){value}\b", "#", text)

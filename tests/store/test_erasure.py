@@ -98,6 +98,10 @@ async def test_what_repeats_it_goes_along(database: Database, clock: SteadyClock
     fence = f"<memory-context>\n- m{first[1]} 3 May: Ana: moved to Zanzibar\n</memory-context>"
     blocks = [{"type": "text", "text": text} for text in ("[time]", "Where do I live?", fence)]
     await written.execute("UPDATE messages SET sent = :sent WHERE id = :id", id=later[1], sent=json.dumps(blocks))
+    quotes = [json.dumps({"kind": "reply", "text": "my cat", "message_id": id_}) for id_ in (first[1], first[2])]
+    for text, quoted in zip(("What about her?", "What do you mean?"), quotes, strict=True):
+        id_ = await written.say(later[0], text)
+        await written.execute("UPDATE messages SET quoted = :quoted WHERE id = :id", id=id_, quoted=quoted)
     await written.execute("UPDATE sessions SET system_prompt = 'You know: lives in Zanzibar'")
     assert await forget(forgetting_of(database, clock), "Zanzibar", claim_of()) == {"message": 1}
     assert left_of("Zanzibar", database.path) == []
@@ -108,7 +112,10 @@ async def test_what_repeats_it_goes_along(database: Database, clock: SteadyClock
     titles = await written.execute("SELECT title, system_prompt FROM sessions ORDER BY id")
     assert titles == [(None, ""), ("Homes", "")]
     (sent,) = (await written.execute("SELECT sent FROM messages WHERE id = :id", id=later[1]))[0]
-    assert [block["text"] for block in json.loads(str(sent))] == ["[time]", "Where do I live?"]
+    assert sent is None, "it is made anew without memory"
+    (asked, answered) = await written.execute("SELECT quoted FROM messages WHERE text LIKE 'What %' ORDER BY id")
+    assert asked == (None,), "what answers it was said of it, whatever it quotes"
+    assert answered == (quotes[1],)
     causes = await written.execute("SELECT session_id, cause FROM disturbances ORDER BY session_id")
     assert causes == [(first[0], "forget"), (later[0], "forget")]
 

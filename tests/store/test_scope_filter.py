@@ -19,7 +19,7 @@ from core.store.sqlite.database import Database
 from core.store.usage import ModelCall, UsageLog
 from core.types import Address, Answer, Message, Payer, Scope, Session, Usage
 from tests.fixtures.clock import SteadyClock
-from tests.fixtures.samples import ANA, BOB, CHAT, NOON, message, opened
+from tests.fixtures.samples import ANA, BOB, CHAT, NOON, inbound, message, opened
 
 Scopes = frozenset[Scope]
 
@@ -55,7 +55,7 @@ async def kept(database: Database, clock: SteadyClock) -> _Kept:
     conversations = Conversations(database, clock)
     jobs, notes = Jobs(database), Notes(database)
     session = await opened(conversations, "secret", title="secret title")
-    await conversations.append([message(session.id, "more", usage=Usage(input=1))])
+    await conversations.append([message(session.id, "more", usage=Usage(input=1), external_id="70")])
     calls = UsageLog(database)
     used, payer = Usage(input=1, cache_write=1), Payer(session_id=session.id)
     await calls.keep(ModelCall(kind="chat", model="m", usage=used, at=NOON, payer=payer))
@@ -93,6 +93,7 @@ async def kept(database: Database, clock: SteadyClock) -> _Kept:
             ),
             "transcript": lambda session_id, _, scopes: conversations.transcript(session_id, scopes),
             "recent": lambda _, __, scopes: conversations.recent(scopes, 10),
+            "quoted": lambda _, __, scopes: conversations.quoted(inbound("x", reply_to="70"), scopes),
             "private places": lambda _, __, scopes: People(database).private(min(scopes, default=Scope(key=""))),
             "recent by text": lambda _, __, scopes: conversations.recent(scopes, 10, "secret"),
             "sums of calls": lambda session_id, _, scopes: _sums(calls, scopes, session_id),
@@ -164,6 +165,7 @@ async def test_every_reading_method_that_takes_scopes_is_in_the_matrix(kept: _Ke
     }
     assert taking == {
         "Conversations.find",
+        "Conversations.quoted",
         "Conversations.history",
         "Conversations.opened",
         "Conversations.transcript",

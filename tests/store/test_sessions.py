@@ -15,7 +15,7 @@ from core.errors import StoreError
 from core.store.mailbox import Inbox, Outbox, OutboxItem
 from core.store.sessions import Conversations, IncognitoRegistry
 from core.store.sqlite.database import Database
-from core.types import Address, Answer, Attachment, Command, Message, Sender, Usage
+from core.types import Address, Answer, Attachment, Command, Message, Quoted, Sender, Usage
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.delivery_record import hold
 from tests.fixtures.samples import ANA, BOB, CHAT, NOON, inbound, message, opened, session
@@ -453,3 +453,47 @@ async def test_what_is_appended_here_is_not_taken_for_the_write_of_another_proce
     for _ in range(20):
         await conversations.append([message(talk.id)])
     assert await database.data_version() == before
+
+
+@pytest.mark.parametrize(
+    ("answers", "given", "expected"),
+    [
+        ("7", None, ("the ferry", "Ana", False)),
+        ("p1", None, ("At nine. And ten.", "", True)),
+        ("p2", "And ten.", ("And ten.", "", True)),
+        ("c1", "the code is 123", ("kept: ***", "", True)),
+        ("8", "what was said there", ("what was said there", "", False)),
+        ("theirs", None, None),
+        ("gone", "what was there", ("", "", False)),
+        ("99", "unknown", ("unknown", "", False)),
+        (None, None, None),
+    ],
+)
+async def test_what_a_message_answers_is_looked_for_among_what_may_be_seen_in_its_chat(
+    conversations: Conversations, outbox: Outbox, answers: str | None, given: str | None, expected: object
+) -> None:
+    first, theirs = await opened(conversations), await opened(conversations, scope=BOB, address=ELSEWHERE)
+    await conversations.append([message(first.id, "the ferry", external_id="7", sender=Sender(id="1", name="Ana"))])
+    for key, text, kind in (("one", "At nine. And ten.", "chat"), ("two", "kept: ***", "command")):
+        said = message(first.id, text, role="assistant", kind=kind, sender=None)
+        made = OutboxItem(key=key, kind="answer", address=first.address, answer=Answer(text="…"), next_at=NOON)
+        await conversations.append([said], (), made)
+        await outbox.done(key, ("p1", "p2") if key == "one" else ("c1",))
+    await conversations.append([message(theirs.id, "a secret", external_id="8")])
+    parted = await conversations.create(session(scope=BOB))
+    await conversations.append([message(parted.id, "another secret", external_id="theirs")])
+    mine = await conversations.create(session())
+    await conversations.append([message(mine.id, "forgotten", external_id="gone")])
+    await conversations.amend(CHAT, "gone", None)
+    quoted = None if given is None else Quoted(kind="reply", text=given)
+    asked = replace(inbound("x"), reply_to=answers, quoted=quoted)
+    found = await conversations.quoted(asked, MINE)
+    assert (found and (found.text, found.name, found.is_ours)) == expected
+
+
+async def test_at_most_500_characters_are_quoted(conversations: Conversations) -> None:
+    made = await opened(conversations)
+    await conversations.append([message(made.id, "x" * 501, external_id="7")])
+    found = await conversations.quoted(replace(inbound("x"), reply_to="7"), MINE)
+    assert found is not None
+    assert found.text == "x" * 500 + " …"

@@ -15,10 +15,12 @@ from core.store.query import READ_FIRST, READ_LAST, FoundSession, Hit, SearchQue
 from core.store.rows import SHOWN_COLUMNS, SHOWN_SESSION, Connection, bounded, moment, session_of, visible
 from core.store.sqlite.schema import SHOWN
 from core.store.sqlite.text_index import session_filters
+from core.text.normalize import shortened
 from core.types import Session
 
 BOOKEND = 3
 PREVIEW_CHARS = 160
+QUOTED_SHOWN = 100
 WINDOW_MAX = 100
 BROWSE_MAX = 100
 ENDLESS = 2**63 - 1
@@ -29,7 +31,7 @@ _PLACES = """
 PLATFORM_ID = "COALESCE(messages.external_id, messages.posted_id)"
 """Under which id the platform has a message: what a person said came with one, an answer got one."""
 _ITEM = f"""messages.id, messages.role, messages.sender_name, messages.sender_id, messages.origin, messages.created_at,
-messages.text, {PLATFORM_ID}"""
+messages.text, {PLATFORM_ID}, messages.quoted"""
 _OF_SESSION = f"FROM messages WHERE messages.session_id = :session AND {SHOWN}"
 
 _OPEN = "messages.id NOT BETWEEN :hidden_first AND :hidden_last"
@@ -53,7 +55,7 @@ _AROUND = f"""
     UNION ALL
     SELECT 5, (SELECT COUNT(*) {_OF_SESSION} AND messages.id < :anchor AND {_OPEN} AND :is_counted),
         (SELECT COUNT(*) {_OF_SESSION} AND messages.id > :anchor AND {_OPEN} AND :is_counted),
-        NULL, NULL, NULL, NULL, NULL, NULL
+        NULL, NULL, NULL, NULL, NULL, NULL, NULL
 """
 """By part: first messages, those before the anchor, the anchor, those after it, last messages; and how many there are
 before and after it. One statement, because each costs as much as reading ten rows."""
@@ -63,7 +65,7 @@ _OUTSIDE = """ AND NOT EXISTS (
 )"""
 _MATCHING = f"""
     SELECT {SHOWN_SESSION}, messages.id, messages.role, messages.created_at, messages.external_id, messages.text,
-        messages.tools, {PLATFORM_ID}, (SELECT link_base FROM addresses WHERE id = messages.address_id)
+        messages.tools, messages.quoted, {PLATFORM_ID}, (SELECT link_base FROM addresses WHERE id = messages.address_id)
     FROM json_each(:ids) CROSS JOIN messages ON messages.id = json_each.value
     CROSS JOIN sessions ON sessions.id = messages.session_id {_PLACES}
     WHERE {visible("sessions.scope_id")}
@@ -92,8 +94,8 @@ class Passages:
     def matching(
         self, ids: Iterable[int], shown: Collection[int]
     ) -> tuple[list[tuple[int, Sequence[Any]]], dict[int, Session]]:
-        """(session id, (id, role, time, external id, text, tools, link)) of the messages, and their sessions among
-        `shown`."""
+        """(session id, (id, role, time, external id, text, tools, quoted, link)) of the messages, and their sessions
+        among `shown`."""
         messages: list[tuple[int, Sequence[Any]]] = []
         sessions: dict[int, Session] = {}
         for row in self._connection.execute(_MATCHING, {"ids": json.dumps(list(ids)), "scopes": self._scopes}):
@@ -135,10 +137,11 @@ class Passages:
         known: dict[int, ShownMessage] = {}
         for row in parted:
             # By place, which takes half the time of names.
-            part, id_, role, sender, sender_id, origin, at, text, platform_id = row
+            part, id_, role, sender, sender_id, origin, at, text, platform_id, quoted = row
             if id_ not in known:
                 opened = link(session.link_base, platform_id)
-                known[id_] = ShownMessage(id_, role, sender, moment(at), text, id_ == anchor, opened, sender_id, origin)
+                shown = ShownMessage(id_, role, sender, moment(at), text, id_ == anchor, opened, sender_id, origin)
+                known[id_] = shown if quoted is None else shown._replace(quoted=answered(quoted))
             parts[part].append(known[id_])
         first, before, here, after, last = parts
         window = (*before[::-1], *here, *after)
@@ -207,6 +210,15 @@ def _browsing(within: str, narrowed: str, narrowed_later: str) -> str:
             ))
         ORDER BY sessions.last_at DESC, sessions.id DESC LIMIT :limit
     """
+
+
+def answered(encoded: str | None) -> str | None:
+    """What a message answers, or whose words it passes on, shortly."""
+    quoted = rows.load_quoted(encoded)
+    if quoted is None:
+        return None
+    who = "Mneme" if quoted.is_ours else quoted.name
+    return shortened(": ".join(filter(None, (who, quoted.text))), QUOTED_SHOWN) or None
 
 
 def link(base: str | None, platform_id: str | None) -> str | None:

@@ -237,4 +237,7 @@ MIGRATIONS: tuple[str, ...] = (
     HASH_SIZE,
     _CURATED_NOTES,
     _SKILLS,
+    # What a message answers; who finds by the platform's id what the assistant said.
+    "ALTER TABLE messages ADD COLUMN quoted TEXT;\n"
+    "CREATE INDEX messages_posted ON messages (address_id, posted_id) WHERE posted_id IS NOT NULL;",
 )

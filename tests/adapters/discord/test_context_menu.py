@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from datetime import datetime
 from typing import Any
 
 import pytest
 
 from adapters.discord.normalize import described
 from core.store.mailbox import Inbox
-from core.types import Command
+from core.types import Command, Quoted
 from gateway.commands.facts import FactCommands
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.discord_api import DiscordApi
@@ -20,7 +21,7 @@ from tests.fixtures.fake_router import FakeRouter
 pytestmark = pytest.mark.slow
 
 SPEC, _ = FactCommands.specs
-SNAPSHOT = {
+SNAPSHOT: dict[str, Any] = {
     "type": 0, "content": "I live in Rome", "mentions": [], "mention_roles": [], "attachments": [], "embeds": [],
     "timestamp": "2026-11-20T12:00:00+00:00", "edited_timestamp": None, "flags": 0, "components": [],
 }  # fmt: skip
@@ -92,15 +93,29 @@ async def test_whose_words_are_not_the_caller_s_are_marked(
     assert router.seen[0].command == Command(name="remember", arguments=said)
 
 
-async def test_what_is_passed_on_says_so(api: DiscordApi, router: FakeRouter) -> None:
+async def test_what_is_passed_on_and_what_is_answered_says_so(api: DiscordApi, router: FakeRouter) -> None:
     ana = api.user("Ana")
     direct = api.dm(ana)
     where = {"type": 1, "channel_id": direct, "message_id": "1"}
     router.answering("ok")
-    await api.user_says(direct, "", ana, message_snapshots=[{"message": SNAPSHOT}], message_reference=where)
-    await api.user_says(direct, "I live in Porto", ana)
-    await api.wait_for(lambda: len(router.seen) == 2)
-    assert {inbound.text: inbound.origin for inbound in router.seen} == {
-        "I live in Rome": "forwarded",
-        "I live in Porto": "typed",
+    snapshots = [{"message": SNAPSHOT}]
+    passed = await api.user_says(direct, "", ana, message_snapshots=snapshots, message_reference=where)
+    said = await api.user_says(direct, "I live in Porto", ana)
+    ours = await api.wait_for(lambda: [m["id"] for m in api.messages(direct) if m["author"]["id"] == api.bot_id])
+    for text, answered in (("he does", passed), ("I do", said), ("ok?", ours[0])):
+        await api.user_says(direct, text, ana, reply_to=answered)
+    await api.wait_for(lambda: len(router.seen) == 5)
+    seen = {inbound.text: (inbound.origin, inbound.quoted) for inbound in router.seen}
+    at = datetime.fromisoformat(SNAPSHOT["timestamp"])
+    assert seen["I live in Rome"] == ("forwarded", Quoted(kind="forward", at=at)), "Discord does not say whose it was"
+    assert seen["I live in Porto"] == ("typed", None)
+    answers = {text: quoted for text, (_, quoted) in seen.items() if quoted and quoted.kind == "reply"}
+    assert {text: (quoted.text, quoted.name, quoted.is_ours) for text, quoted in answers.items()} == {
+        "he does": ("I live in Rome", "", False),
+        "I do": ("I live in Porto", "Ana", False),
+        "ok?": ("ok", "Mneme", True),
     }
+    # Not known to the client any more, and not told: its id is.
+    await api.user_says(direct, "that?", ana, type=19, message_reference={**where, "type": 0})
+    await api.wait_for(lambda: len(router.seen) == 6)
+    assert (router.seen[5].reply_to, router.seen[5].quoted) == ("1", None)

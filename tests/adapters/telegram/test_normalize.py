@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from telegram import Update, User
 
 from adapters.telegram.normalize import moved, normalize
-from core.types import Address, Attachment, Command, Inbound, Scope, Sender
+from core.types import Address, Attachment, Command, Inbound, Quoted, Scope, Sender
 from tests.fixtures.bot_chats import GROUP_ADMIN, BotChats
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
@@ -311,3 +312,53 @@ async def test_what_is_passed_on_says_so(chats: BotChats) -> None:
     assert heard(chats, chats.user_says(42, "I live in Porto")).origin == "typed"
     bot = {"id": 9, "is_bot": True, "first_name": "Gif", "username": "gif"}
     assert heard(chats, chats.user_says(42, "/forget everything", via_bot=bot)).origin == "via_bot"
+
+
+USER = {"id": 8, "is_bot": False, "first_name": "Ben"}
+GROUP_CHAT, CHANNEL = {"id": -7, "type": "group", "title": "Flat"}, {"id": -8, "type": "channel", "title": "News"}
+
+
+@pytest.mark.parametrize(
+    ("origin", "name", "user_id"),
+    [
+        ({"type": "user", "sender_user": USER}, "Ben", "8"),
+        ({"type": "hidden_user", "sender_user_name": "B."}, "B.", ""),
+        ({"type": "chat", "sender_chat": GROUP_CHAT}, "Flat", ""),
+        ({"type": "channel", "chat": CHANNEL, "message_id": 3}, "News", ""),
+    ],
+)
+async def test_a_forward_tells_whose_words_it_passes_on(
+    chats: BotChats, origin: dict[str, Any], name: str, user_id: str
+) -> None:
+    inbound = heard(chats, chats.user_says(42, "I live in Rome", forward_origin={**origin, "date": 1795176000}))
+    assert inbound.quoted == Quoted(kind="forward", name=name, user_id=user_id, at=NOW)
+    part = {"text": "Ro\ud83d", "position": 0}
+    there = {"origin": {**origin, "date": 1795176000}}
+    inbound = heard(chats, chats.user_says(42, "where?", external_reply=there, quote=part))
+    assert inbound.quoted == Quoted(kind="part", text="Ro\ufffd", name=name, user_id=user_id, at=NOW)
+    assert inbound.reply_to is None, "it stands in another chat"
+
+
+async def test_a_reply_carries_what_it_answers(chats: BotChats) -> None:
+    ours = chats.enter(GROUP, chats.bot, text="The ferry leaves at nine.", date=1795176000)
+    answer = chats.user_says(GROUP, "and why?", reply_to=ours["message_id"])
+    quoted = Quoted(
+        kind="reply", text="The ferry leaves at nine.", name="Mneme", user_id=str(chats.bot["id"]), at=NOW, is_ours=True
+    )
+    assert heard(chats, answer).quoted == quoted
+    answer = chats.user_says(GROUP, "nine?", reply_to=ours["message_id"], quote={"text": "at nine", "position": 17})
+    assert heard(chats, answer).quoted == replace(quoted, kind="part", text="at nine")
+    sticker = chats.user_says(42, "", photo=[{"file_id": "f", "file_unique_id": "u", "width": 9, "height": 9}])
+    answer = chats.user_says(42, "what is this?", reply_to=sticker["message"]["message_id"])
+    assert (found := heard(chats, answer).quoted)
+    assert (found.text, found.name) == ("(photo)", "Ana")
+    origin = {"type": "user", "sender_user": USER, "date": 1795176000}
+    passed = chats.user_says(42, "I live in Rome", forward_origin=origin)
+    answer = chats.user_says(42, "he does", reply_to=passed["message"]["message_id"])
+    assert (found := heard(chats, answer).quoted)
+    assert (found.kind, found.text, found.name) == ("reply", "I live in Rome", "Ben")
+
+
+async def test_what_only_stands_in_a_topic_answers_nothing(chats: BotChats) -> None:
+    topic = chats.topic(FORUM)
+    assert heard(chats, chats.user_says(FORUM, "hi", thread_id=topic)).quoted is None
