@@ -7,9 +7,10 @@ one attribute one is closed. Every change but a repetition is logged with who ma
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import lru_cache
 from itertools import groupby
 from typing import Any, Literal, NamedTuple
 
@@ -270,20 +271,30 @@ Candidates = list[tuple[Fact, float, int]]
 
 def other_names(connection: Connection, text: str, scopes: Scopes, asker: Account | None) -> list[OtherName]:
     """What somebody or something that a text names is called too by who asks, where a fact says so."""
-    named, found = set(keys_in(text)), list[OtherName]()
+    found = list[OtherName]()
     for subject in (ME, *([asker.key] if asker is not None and any(scope.is_room for scope in scopes) else [])):
-        values = {"scopes": scope_parameter(scopes), "subject": subject, "kin": list_value(kin_words())}
-        for row in connection.execute(_ALIASES, values):
-            what, _, alias = row["attribute"].removeprefix(f"{subject}|").partition("|")
-            said = (word for word in words_of(plain(row["content"])[0]) if english_kin().get(word) == what)
-            ones = [alias] if what == CALLED else list(dict.fromkeys([*said, what]))
-            # Of a person's full name the first will do.
-            others = [row["value"], *([] if what == CALLED else [row["value"].partition(" ")[0]])]
-            for asked, names in ((ones, others[:1]), (others, ones)):
-                if (name := next((one for one in asked if one in named), None)) is not None:
-                    found += [OtherName(name, other, row["id"]) for other in names]
-                    break
+        values = {"scopes": scope_parameter(scopes), "subject": subject, "kin": _kin_list()}
+        if known := connection.execute(_ALIASES, values).fetchall():
+            named = {*keys_in(text)}
+            found += [one for row in known for one in _named_otherwise(row, subject, named)]
     return found[:OTHERS_ASKED]
+
+
+def _named_otherwise(row: Row, subject: str, named: Collection[str]) -> list[OtherName]:
+    what, _, alias = row["attribute"].removeprefix(f"{subject}|").partition("|")
+    said = (word for word in words_of(plain(row["content"])[0]) if english_kin().get(word) == what)
+    ones = [alias] if what == CALLED else list(dict.fromkeys([*said, what]))
+    # Of a person's full name the first will do.
+    others = [row["value"], *([] if what == CALLED else [row["value"].partition(" ")[0]])]
+    for asked, names in ((ones, others[:1]), (others, ones)):
+        if (name := next((one for one in asked if one in named), None)) is not None:
+            return [OtherName(name, other, row["id"]) for other in names]
+    return []
+
+
+@lru_cache(maxsize=1)
+def _kin_list() -> str:
+    return list_value(kin_words())
 
 
 def folded(content: str) -> str:
