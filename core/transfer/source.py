@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import json
 import lzma
-import shutil
 import struct
 import tempfile
 import zipfile
@@ -91,10 +90,9 @@ class Source:
                 path, title = given, str(given)
             else:
                 path, title = Path(folder, "stdin"), "What came on stdin"
-                with path.open("wb") as copy:
-                    shutil.copyfileobj(given, copy)
+                trouble = _written(given, path)
             if path.is_file() and _head(path).startswith(_ZIPS):
-                trouble = _unpack(path, Path(folder, "unpacked"), title)
+                trouble = _unpack(path, Path(folder, "unpacked"), title) or trouble
                 path = Path(folder, "unpacked")
             yield cls(path, title, choices, trouble)
 
@@ -144,6 +142,20 @@ class Source:
             nothing = HistoryError(f"{self._title} is nothing that can be imported. {_TAKEN}")
             raise self._trouble or next(iter(troubles), nothing)
         return parts
+
+
+def _written(given: BinaryIO, path: Path) -> HistoryError | None:
+    """Writes down what a stream gives; what is wrong where it does not end."""
+    left = UNPACKED_BYTES
+    with path.open("wb") as copy:
+        while part := given.read(min(_LINE_BYTES, left)):
+            left -= copy.write(part)
+    if left or not given.read(1):
+        return None
+    return HistoryError(
+        f"More than {UNPACKED_BYTES // 10**9} GB came on stdin, and what is beyond that was not read. "
+        "Import it as a file."
+    )
 
 
 def _head(path: Path) -> bytes:

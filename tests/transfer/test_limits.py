@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import sqlite3
@@ -127,6 +128,21 @@ def test_no_archive_unpacks_to_more_than_the_limit(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(source, "UNPACKED_BYTES", 1_000)
     stored = zipped(tmp_path / "export.zip", {"a": "a" * 600, "b": "b" * 600}, zipfile.ZIP_STORED)
     assert "1,200 bytes when unpacked; 1,000 are the most" in refused(stored)
+
+
+async def test_what_comes_on_stdin_without_an_end_is_read_up_to_the_limit(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = LINE.encode() + b"\n"
+    monkeypatch.setattr(source, "UNPACKED_BYTES", 2 * len(whole) + 5)
+    with Source.open(io.BytesIO(whole * 3), Choices()) as opened:
+        report = await Archive(database).import_records(opened.records(), lambda _: None)
+    assert report.taken + report.known == 2
+    assert "came on stdin, and what is beyond that was not read" in sentence(report.broken or "")
+    monkeypatch.setattr(source, "UNPACKED_BYTES", 3 * len(whole))
+    with Source.open(io.BytesIO(whole * 3), Choices()) as opened:
+        report = await Archive(database).import_records(opened.records(), lambda _: None)
+    assert not report.broken
 
 
 async def test_an_archive_that_lies_about_its_size_gives_no_more(tmp_path: Path, database: Database) -> None:
