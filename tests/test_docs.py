@@ -19,6 +19,7 @@ import pytest
 
 from core.errors import ToolError
 from core.ports import Adapter, Reply
+from core.skills.format import read_skill
 from core.store.archive import TransferRecord
 from core.transfer.formats import Choices
 from core.types import Answer, Inbound, ToolContext
@@ -127,6 +128,15 @@ async def test_the_documented_tool_counts_days() -> None:
     assert await tool.run({"day": "2026-12-24"}, context) == "4 days"
     with pytest.raises(ToolError, match="is no date"):
         await tool.run({"day": "Christmas"}, context)
+
+
+def test_the_documented_skill_is_one(tmp_path: Path) -> None:
+    (text,) = _blocks(ROOT / "docs" / "extending.md", "markdown")
+    (tmp_path / "plan-a-trip").mkdir()
+    (tmp_path / "plan-a-trip" / "SKILL.md").write_text(text, encoding="utf-8")
+    skill = read_skill(tmp_path / "plan-a-trip", "SKILL.md")
+    assert skill.description.startswith("Plans a trip by train: use it when")
+    assert (skill.license, skill.version, skill.tags) == ("MIT", "1.2", ("travel", "trains"))
 
 
 def test_the_documented_format_reads_a_log() -> None:

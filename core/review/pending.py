@@ -11,10 +11,10 @@ from dataclasses import replace
 
 from core.errors import Refused
 from core.guard import guard
-from core.guard.fence import mark
+from core.guard.fence import mark, told
 from core.ports import Clock
 from core.store.notes import Author, Notes, Operation, PendingNote
-from core.types import Account, ErasureEpoch, Scope
+from core.types import Account, ErasureEpoch, Message, Scope, Sender
 
 ANYWAY = "--anyway"
 """Before a text that a person means as it stands."""
@@ -95,6 +95,15 @@ def doubt(reason: str) -> str:
 def insisting(text: str) -> tuple[str, bool]:
     word, _, rest = text.partition(" ")
     return (rest.strip(), True) if word in _ANYWAYS else (text, False)
+
+
+def is_foreign(row: Message, asker: Sender, own_tools: Sequence[str]) -> bool:
+    """Whether the model has read something there that its asker has not typed: a result of other tools than those, a
+    forward, a quote, a paste, a file, another member."""
+    if row.role == "user":
+        is_quoting = row.quoted is not None and not row.quoted.is_ours and row.quoted.user_id != asker.id
+        return is_quoting or bool(told(row)) or (row.sender is not None and row.sender.id != asker.id)
+    return row.role == "tool" and row.tool_name not in own_tools
 
 
 def quoted(name: str, account: Account, operations: Sequence[Operation]) -> list[Operation]:

@@ -19,16 +19,15 @@ from pydantic import BaseModel, ConfigDict, Field
 from core.dates.parsing import parse
 from core.dates.schedule import Reading, Schedule, describe, exact, next_after, spell
 from core.errors import Refused, ToolError
-from core.guard.fence import told
 from core.guard.guard import parsed
 from core.ports import Clock
-from core.review.pending import Review
+from core.review.pending import Review, is_foreign
 from core.store.jobs import Job, Jobs
 from core.store.notes import QUESTION, REMINDER, Author, Operation, PendingNote
 from core.store.sessions import Conversations
 from core.store.usage import UsageLog
 from core.text.normalize import shortened
-from core.types import Account, Address, ErasureEpoch, Json, Message, Payer, Scope, Sender, Tool, ToolContext
+from core.types import Account, Address, ErasureEpoch, Json, Payer, Scope, Tool, ToolContext
 
 if TYPE_CHECKING:
     from core.facts.evidence import EvidenceSearch
@@ -236,7 +235,7 @@ def reminder(
         reading = await appointments.read(when, text, is_prompt=asked.is_prompt and text is not None)
         rows = await conversations.history(context.session, context.scopes)
         reason = await evidence.unsaid([reading.text], context)
-        if reason and any(_is_foreign(row, context.sender) for row in rows):
+        if reason and any(is_foreign(row, context.sender, ("reminder",)) for row in rows):
             author = Author(account=account, message_id=context.message_id, address=address, epoch=context.epoch)
             line = Operation(action="add", content=appointments.exact(reading))
             target = QUESTION if asked.is_prompt else REMINDER
@@ -270,15 +269,6 @@ def reminder(
         schema=_Arguments.model_json_schema(),
         run=run,
     )
-
-
-def _is_foreign(row: Message, asker: Sender) -> bool:
-    """Whether the model has read something there that its asker has not typed: a result, a forward, a quote, a paste, a
-    file, another member."""
-    if row.role == "user":
-        is_quoting = row.quoted is not None and not row.quoted.is_ours and row.quoted.user_id != asker.id
-        return is_quoting or bool(told(row)) or (row.sender is not None and row.sender.id != asker.id)
-    return row.role == "tool" and row.tool_name != "reminder"
 
 
 def _origin(asked: _Arguments, context: ToolContext) -> str | None:

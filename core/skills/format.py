@@ -12,7 +12,7 @@ import os
 import re
 import stat
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -237,9 +237,5 @@ def _text(value: object) -> str:
 
 
 def _items(value: object, between: str) -> tuple[str, ...]:
-    return tuple(_parts(value, between))
-
-
-def _parts(value: object, between: str) -> Iterator[str]:
     given = re.split(between, value) if isinstance(value, str) else value if isinstance(value, list) else ()
-    yield from filter(None, (one.strip() for one in given if isinstance(one, str)))
+    return tuple(filter(None, (one.strip() for one in given if isinstance(one, str))))

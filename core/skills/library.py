@@ -236,14 +236,7 @@ class Skills:
     async def _known(self, skills: Sequence[Skill], scopes: frozenset[Scope]) -> list[Skill]:
         """With what is kept of them."""
         kept = await self._records.records(scopes)
-        known = []
-        for skill in skills:
-            record = kept.get((skill.scope, skill.name))
-            if record is not None:
-                used = record.uses, record.used_at
-                skill = replace(skill, uses=used[0], used_at=used[1], is_disabled=record.is_disabled)
-            known.append(skill)
-        return known
+        return [replace(skill, **kept.get((skill.scope, skill.name), {})) for skill in skills]
 
     def _worked_out(
         self, home: Scope, scopes: frozenset[Scope], done: Operation, author: Author

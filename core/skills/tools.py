@@ -11,16 +11,15 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from core.errors import ToolError
-from core.guard.fence import typed_part
 from core.guard.guard import cleaned
 from core.memory.provider import parsed
-from core.review.pending import reason_to_wait
+from core.review.pending import is_foreign, reason_to_wait
 from core.skills.format import FOLDERS, SKILL_FILE, Skill
 from core.skills.library import SCRIPTED, Skills
 from core.store.notes import Author, Operation
 from core.store.sessions import Conversations
 from core.text.normalize import shortened
-from core.types import Json, Message, Tool, ToolContext
+from core.types import Json, Tool, ToolContext
 
 HEADING = "# Skills\nProcedures that you keep. Before you do what one is for, read it with skill_view, and follow it."
 LIST_CHARS = 20_000
@@ -139,7 +138,7 @@ class SkillTools:
     async def _foreign(self, context: ToolContext) -> str | None:
         """Why what the model writes may be somebody else's, as a clause."""
         rows = await self._conversations.history(context.session, context.scopes)
-        found = next(filter(_is_foreign, rows), None)
+        found = next((row for row in rows if row.kind == "summary" or is_foreign(row, context.sender, _OWN)), None)
         if found is None:
             return None
         which = f"what {found.tool_name} has found" if found.role == "tool" else "what somebody else wrote"
@@ -155,14 +154,6 @@ def described(skill: Skill) -> str:
     marks += ["switched off"] if skill.is_disabled else []
     more = f" ({'; '.join(marks)})" if marks else ""
     return f"- {skill.name}: {cleaned(skill.description)}{more}"
-
-
-def _is_foreign(row: Message) -> bool:
-    if row.role == "tool":
-        return not set((row.tool_name or "").split(", ")) <= set(_OWN)
-    if row.role == "assistant":
-        return row.kind not in ("chat", "quote")
-    return row.kind != "chat" or row.origin not in (None, "typed") or typed_part(row.text).strip() != row.text.strip()
 
 
 def _operation(asked: _Manage) -> Operation:

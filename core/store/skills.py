@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Any
 
 from core.store import rows
 from core.store.epoch import check
@@ -33,15 +34,6 @@ class SkillChange(Source):
     files: Files = field(default_factory=dict)
     undoes: int | None = None
     id: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SkillRecord:
-    scope: Scope
-    name: str
-    uses: int
-    used_at: datetime | None
-    is_disabled: bool
 
 
 CHANGES = f"""
@@ -103,10 +95,16 @@ class SkillRecords:
         """
         return next(iter(await self._changes(last, scopes)), None)
 
-    async def records(self, scopes: frozenset[Scope]) -> dict[tuple[Scope, str], SkillRecord]:
-        found = await self._database.fetch_all(RECORDS, {"scopes": scope_parameter(scopes)})
-        kept = [SkillRecord(**rows.fields_in(row, SkillRecord), scope=Scope(key=row["scope_key"])) for row in found]
-        return {(one.scope, one.name): one for one in kept}
+    async def records(self, scopes: frozenset[Scope]) -> dict[tuple[Scope, str], dict[str, Any]]:
+        """By scope and name what is kept: uses, used_at, is_disabled."""
+        return {
+            (Scope(key=row["scope_key"]), row["name"]): {
+                "uses": row["uses"],
+                "used_at": rows.maybe_moment(row["used_at"]),
+                "is_disabled": bool(row["is_disabled"]),
+            }
+            for row in await self._database.fetch_all(RECORDS, {"scopes": scope_parameter(scopes)})
+        }
 
     async def count(self, scope: Scope, name: str, at: datetime, epoch: ErasureEpoch | None = None) -> None:
         """The skill was used once more."""

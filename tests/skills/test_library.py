@@ -228,6 +228,7 @@ async def test_use_is_counted_and_what_is_never_used_is_listed(skills: Skills, c
     assert "sort" in await skills.index(only(ANA))
 
 
+@pytest.mark.slow
 async def test_the_index_of_10_000_folders_is_bounded(home: Path, database: Database, clock: SteadyClock) -> None:
     for number in range(10_000):
         (home / "skills" / f"skill-{number:05}").mkdir(parents=True)
