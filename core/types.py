@@ -15,10 +15,11 @@ Json = Mapping[str, Any]
 """One decoded JSON object; content blocks of the Messages API are such objects."""
 
 Role = Literal["user", "assistant", "tool"]
-MessageKind = Literal["chat", "quote", "summary", "command", "notice"]
+MessageKind = Literal["chat", "quote", "summary", "command", "notice", "undone"]
 """chat: the model sees it, recall finds it. quote: the model sees it, recall does not (what recall and memory
 tools returned). summary: what a session that was compressed leaves to the one that goes on, for the model only.
-command: a slash command and its answer, kept, for nobody's eyes. notice: said to the person only."""
+command: a slash command and its answer, kept, for nobody's eyes. notice: said to the person only. undone: hidden from
+all until it is brought back."""
 InboundKind = Literal["message", "edit", "delete", "action"]
 Origin = Literal["typed", "pasted", "forwarded", "via_bot", "member", "tool", "service", "file", "imported", "job"]
 """Who said a text decides what becomes of it. Of messages typed, forwarded, via_bot (by a bot that the person called),
@@ -31,7 +32,7 @@ Window = tuple[tuple[int, int, int], ...]
 """What the model's context holds, left out of recall: session id, first and last message id (inclusive), each."""
 MEMORY = "<memory-context>"
 """How the block begins that memory adds to a message as sent; a text in which others wrote it is neutralised."""
-EndReason = Literal["new", "compression", "resumed", "rights", "cron", "import", "length"]
+EndReason = Literal["new", "compression", "idle", "daily", "branch", "resumed", "rights", "cron", "import", "length"]
 """length: what earlier versions call compression."""
 
 
@@ -217,6 +218,7 @@ class Answer:
     confirm: Command | None = None
     kept: str | None = None
     has_erased: bool = False
+    asks: Inbound | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -61,6 +61,7 @@ from gateway.commands.reminders import ReminderCommands
 from gateway.commands.sessions import SessionCommands, tell_of_restart
 from gateway.commands.skills import SkillCommands
 from gateway.commands.status import StatusCommands, UsageCommands
+from gateway.commands.undo import UndoCommands
 from gateway.delivery import Delivery, ReplyFactory, memory_reply
 from gateway.owner_notices import OwnerNotices
 from gateway.router import Router
@@ -269,6 +270,7 @@ async def build_router(
     )
     groups: list[CommandGroup] = [
         SessionCommands(services, sessions),
+        UndoCommands(services, sessions),
         RecallCommands(services.recall, recall, services.zone),
         FactCommands(services),
         MemoryCommands(services),

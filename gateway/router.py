@@ -352,8 +352,8 @@ class Router:
         taken, last = [*batch], batch[-1]
         try:
             if last.command is not None:
-                await self._command(last, last.command)
-            elif last.is_beside:
+                return await self._command(last, last.command)
+            if last.is_beside:
                 await self._inbox.close([last.entry.id])
                 gone = Answer(text=texts.BUTTON_EXPIRED, is_private=True)
                 await self._delivery.tell(last.inbound, last.reply, gone)
@@ -408,8 +408,9 @@ class Router:
             batch[:] = [event for event in batch if event not in mine]
         return bool(batch)
 
-    async def _command(self, event: PendingEvent, command: Command) -> None:
-        """/stop stops before it waits; the answer that it stopped says so itself."""
+    async def _command(self, event: PendingEvent, command: Command) -> RunningTurn | None:
+        """/stop stops before it waits; the answer that it stopped says so itself. What a command asks the model is a
+        turn."""
         inbound = event.inbound
         is_stopped = command.name == "stop" and self._queues.stop(inbound.address)
         is_silent = is_stopped and not inbound.is_interaction
@@ -429,6 +430,8 @@ class Router:
                 epoch=turn.epoch,
             )
             answer, actions = await self._commands.answer(command, context)
+            if answer.asks is not None:
+                return answer
             kept = self._commands.kept(command)
             turn = replace(turn, epoch=None) if answer.has_erased else turn
             await self._agent.keep(turn, session, kept, answer, actions, is_silent=is_silent)
@@ -439,7 +442,12 @@ class Router:
             event.is_answered = True
             await event.reply.abandon()
         elif await self._begin((event,)):
-            await self._deliver((event,), await self._repeat((event,), answered))
+            answer = await self._repeat((event,), answered)
+            if answer is not None and answer.asks is not None:
+                event.entry, event.command = replace(event.entry, inbound=answer.asks), None
+                return await self._ask([event], is_last=False)
+            await self._deliver((event,), answer)
+        return None
 
     async def _begin(self, batch: Sequence[PendingEvent]) -> bool:
         """Shows typing, once; False where an earlier process has delivered the answer."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -15,6 +15,7 @@ from core.errors import ModelError, Refused
 from core.memory.manager import MemoryManager
 from core.models.wrappers import ask
 from core.ports import Clock, Model
+from core.store.lineage import Undoing
 from core.store.mailbox import InboxEntry, OutboxItem
 from core.store.sessions import Conversations
 from core.text.normalize import shortened
@@ -152,6 +153,20 @@ class SessionTracker:
             await self._memory.amended(message_id)
         return message_id is not None
 
+    async def undo(
+        self, undoing: Undoing, ids: Collection[int], epoch: ErasureEpoch | None = None
+    ) -> Sequence[Message]:
+        """See `lineage.undo`; memory is told."""
+        return await self._told(await self._conversations.undo(undoing, ids, epoch))
+
+    async def bring_back(self, undoing: Undoing, epoch: ErasureEpoch | None = None) -> Sequence[Message]:
+        """See `lineage.bring_back`; memory is told."""
+        return await self._told(await self._conversations.bring_back(undoing, epoch))
+
+    async def _told(self, changed: Sequence[Message]) -> Sequence[Message]:
+        await self._memory.amended(*(row.id for row in changed if row.id > 0))
+        return changed
+
     async def resume(
         self,
         session_id: int,
@@ -160,19 +175,19 @@ class SessionTracker:
         scopes: frozenset[Scope],
         epoch: ErasureEpoch | None = None,
     ) -> Session:
-        """Continues an earlier session: reopened at its own address, elsewhere in a child with its last turns. Raises
-        Refused when it is not among `scopes`."""
-        session = await self._conversations.find(session_id, scopes)
+        """Continues an earlier session, or what continues it: reopened at its own address, elsewhere in a child with
+        its last turns. Raises Refused when it is not among `scopes`."""
+        session = await self._conversations.tip(session_id, scopes)
         if session is None or session.is_delegated:
             raise Refused(f"There is no session {session_id} here. /sessions lists those there are.")
         if session.address == address and session.scope == scope:
             if session.ended_at is None:
                 raise Refused(f"Session {session_id} is the one you are in.")
             before = await self._conversations.current(address)
-            reopened = await self._conversations.reopen(session_id, self._clock.now())
+            reopened = await self._conversations.reopen(session.id, self._clock.now())
             if before is not None:
                 await self._ended(before)
-            await self._memory.on_session_switch(session_id, None, "resume")
+            await self._memory.on_session_switch(session.id, None, "resume")
             return reopened
         child = self._child(session, address, scope, await self._conversations.history(session, scopes))
         return await self._followed(await self._conversations.current(address), child, "new", epoch)

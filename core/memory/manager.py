@@ -161,8 +161,8 @@ class MemoryManager:
         """Also by another process."""
         await self._tell(lambda queue: queue.tell_notes())
 
-    async def amended(self, message_id: int) -> None:
-        await self._tell(lambda queue: queue.amended(message_id))
+    async def amended(self, *message_ids: int) -> None:
+        await self._tell(lambda queue: queue.amended(*message_ids))
 
     async def tools(self, reserved: Collection[str] = ()) -> Sequence[Tool]:
         """Without external ones that are malformed (a model server would refuse them) or whose name is taken."""

@@ -141,6 +141,15 @@ def _in_scope(table: str, also: str = "", more: str = "") -> str:
     """
 
 
+_BESIDE = f"""
+    SELECT messages.id, messages.session_id, scopes.key AS scope, role, kind, text, blocks, tool_name, sender_id,
+        sender_name, created_at
+    FROM sessions JOIN scopes ON scopes.id = sessions.scope_id
+    CROSS JOIN messages ON messages.session_id = sessions.id
+    WHERE {rows.visible()} AND NOT ({sessions.SAID}) AND NOT {_FOUND_BEFORE}
+        AND (messages.text <> '' OR messages.blocks IS NOT NULL)
+"""
+"""Messages that are not in the conversations of an export."""
 _ACCOUNT = "platform || ':' || user_id"
 KINDS: Mapping[str, str] = {
     "account": f"SELECT platform, user_id, name, admitted_at FROM accounts WHERE {_mine(_ACCOUNT)}",
@@ -151,14 +160,8 @@ KINDS: Mapping[str, str] = {
         FROM sessions JOIN scopes ON scopes.id = sessions.scope_id
         JOIN addresses ON addresses.id = sessions.address_id WHERE {rows.visible()}
     """,
-    "command, notice or tool": f"""
-        SELECT messages.id, messages.session_id, scopes.key AS scope, role, kind, text, blocks, tool_name, sender_id,
-            sender_name, created_at
-        FROM sessions JOIN scopes ON scopes.id = sessions.scope_id
-        CROSS JOIN messages ON messages.session_id = sessions.id
-        WHERE {rows.visible()} AND NOT ({sessions.SAID}) AND NOT {_FOUND_BEFORE}
-            AND (messages.text <> '' OR messages.blocks IS NOT NULL)
-    """,
+    "command, notice or tool": f"{_BESIDE} AND messages.kind <> 'undone'",
+    "undone": f"{_BESIDE} AND messages.kind = 'undone'",
     "said in a room": f"""
         SELECT messages.id, messages.session_id, scopes.key AS scope, kind, text, sender_id, sender_name, created_at
         {IN_ROOMS} AND text <> ''

@@ -226,10 +226,11 @@ INBOX = f"""
 """
 ENCODED = f"""
 SELECT id, text FROM messages
-WHERE session_id IN ({SESSIONS}) AND kind = 'chat' AND (NOT :limited OR sender_id = :sender)
-    AND text GLOB '*[%&\\ßẞ*_~`|]*'
+WHERE session_id IN ({SESSIONS}) AND (NOT :limited OR sender_id = :sender)
+    AND (kind = 'chat' AND text GLOB '*[%&\\ßẞ*_~`|]*' OR kind = 'undone')
 """
-"""Messages that may have the words as URLs, HTML, JSON and markup write them, or with ß: the index has not."""
+"""Messages that may have the words as URLs, HTML, JSON and markup write them, or with ß, and what was undone: the index
+has neither."""
 CONVERSATION = f"""
 SELECT id, role, origin, kind, text, blocks, tools, sender_id FROM messages
 WHERE session_id IN (SELECT sessions.id FROM sessions WHERE {visible()}) AND (

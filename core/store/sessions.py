@@ -10,17 +10,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from functools import lru_cache
-from itertools import count
+from itertools import count, takewhile
 from typing import Any
 
 from core.errors import StoreError
 from core.ports import Clock
-from core.store import rows
+from core.store import lineage, rows
 from core.store.actions import ButtonAction, insert_actions
+from core.store.lineage import Undoing
 from core.store.mailbox import OutboxItem, close_entries, fill_outbox_item
 from core.store.rows import MESSAGE_COLUMNS, Connection, Row, message_of, place, scope_parameter, timestamp, visible
 from core.store.sqlite.database import Database
@@ -59,7 +60,7 @@ INSERT = """
 INSERT INTO sessions (address_id, scope_id, external_id, parent_id, root_id, opens_at, closes_at, title, model,
     system_prompt, started_at, last_at, ended_at, end_reason, is_delegated)
 VALUES (:address, :scope, :external_id, :parent_id,
-    (SELECT COALESCE(root_id, id) FROM sessions WHERE id = :parent_id AND NOT :is_delegated),
+    (SELECT COALESCE(root_id, id) FROM sessions WHERE id = :parent_id AND NOT :is_delegated AND :ending <> 'branch'),
     :opens_at, (SELECT COALESCE(MAX(id), 0) + 1 FROM messages), :title, :model, :system_prompt, :started_at, :last_at,
     :ended_at, :end_reason, :is_delegated)
 """
@@ -76,18 +77,10 @@ UPDATE sessions SET messages = messages + :messages, started_at = MIN(started_at
 WHERE id = :id
 """
 
-LIMIT = 1_000
-"""Most sessions of one list."""
 SAID = """(messages.kind = 'chat' OR messages.kind = 'quote' AND messages.role = 'assistant') AND messages.text <> ''
 AND (messages.role <> 'tool' OR messages.blocks IS NULL)"""
 """What a person reads of a session: also answers that repeat history (kind quote), nothing of tools but imported lines,
 which have no blocks."""
-RECENT = f"""
-{rows.SESSIONS}
-WHERE {visible()} AND sessions.messages > 0 AND NOT sessions.is_delegated
-    AND (:needle IS NULL OR instr(bare(sessions.title), :needle))
-ORDER BY sessions.last_at DESC, sessions.id DESC LIMIT :limit
-"""
 TRANSCRIPT = f"""
 SELECT {MESSAGE_COLUMNS} FROM sessions JOIN messages ON messages.session_id = sessions.id
 WHERE sessions.id = :id AND {visible()} AND {SAID}
@@ -189,6 +182,7 @@ class IncognitoConversation:
 
     session: Session | None = None
     rows: list[Message] = field(default_factory=list)
+    undone: list[Sequence[Message]] = field(default_factory=list)
 
     def find(self, external_id: str | None) -> Message | None:
         return next((row for row in self.rows if external_id is not None and row.external_id == external_id), None)
@@ -196,6 +190,26 @@ class IncognitoConversation:
     def change(self, **values: Any) -> None:
         if self.session is not None:
             self.session = replace(self.session, **values)
+
+    def undo(self, ids: Collection[int]) -> Sequence[Message]:
+        """As `lineage.undo`."""
+        self.undone.append([row for row in self.rows if row.id in ids])
+        self.rows = [replace(row, kind="undone") if row.id in ids else row for row in self.rows]
+        return self.undone[-1]
+
+    def bring_back(self) -> Sequence[Message]:
+        """As `lineage.bring_back`."""
+        if not self.undone:
+            return ()
+        back = {row.id: row for row in self.undone.pop()}
+        shown = [row for row in self.rows if row.kind in ("chat", "quote")]
+        before = takewhile(lambda row: row.role != "user", reversed([row for row in shown if row.id < min(back)]))
+        after = takewhile(lambda row: row.role != "user", [row for row in shown if row.id > min(back)])
+        instead = [row.id for row in (*before, *after)]
+        self.rows = [back.get(row.id, row) for row in self.rows]
+        if instead and not lineage.has_question([*back.values()]):
+            self.undo(instead)
+        return [*back.values()]
 
     def history(self, scopes: frozenset[Scope]) -> list[Message]:
         is_seen = self.session is not None and self.session.scope in scopes
@@ -471,15 +485,43 @@ class Conversations:
     async def unmark(self, address: Address) -> None:
         await self._database.execute(_UNMARK, rows.place(address))
 
-    async def recent(self, scopes: frozenset[Scope], limit: int, text: str | None = None) -> list[Session]:
-        """Sessions that have messages, latest first, at most 1,000; with `text`, those that have it, normalized, in
-        their title."""
-        values = {
-            "scopes": scope_parameter(scopes),
-            "needle": bare(rows.maybe_clean(text)).strip() or None,
-            "limit": max(0, min(limit, LIMIT)),
-        }
-        return [rows.session_of(row) for row in await self._database.fetch_all(RECENT, values)]
+    async def recent(
+        self, scopes: frozenset[Scope], limit: int, text: str | None = None, roots: Collection[int] | None = None
+    ) -> list[Session]:
+        """See `lineage.latest`; `text` is normalized."""
+        needle = bare(rows.maybe_clean(text)).strip() or None
+        return await self._database.read(lambda connection: lineage.latest(connection, scopes, limit, needle, roots))
+
+    async def tip(self, session_id: int, scopes: frozenset[Scope]) -> Session | None:
+        """See `lineage.tip`."""
+        return await self._database.read(lambda connection: lineage.tip(connection, session_id, scopes))
+
+    async def parts(self, session: Session) -> frozenset[int]:
+        """See `lineage.parts`."""
+        if session.id < 0:
+            return frozenset((session.id,))
+        return await self._database.read(lambda connection: lineage.parts(connection, session))
+
+    async def undo(
+        self, undoing: Undoing, ids: Collection[int], epoch: ErasureEpoch | None = None
+    ) -> Sequence[Message]:
+        """See `lineage.undo`."""
+        if held := self._incognito.of(undoing.session.id):
+            return held.undo(ids)
+
+        def work(connection: Connection) -> Sequence[Message]:
+            undone = lineage.undo(connection, undoing, ids)
+            for row in [row for row in undone if row.role == "user"][:1]:
+                connection.execute(_DELETE_TITLE_MADE_OF_IT, {"session_id": row.session_id, "id": row.id})
+            return undone
+
+        return await write_text(self._database, work, epoch)
+
+    async def bring_back(self, undoing: Undoing, epoch: ErasureEpoch | None = None) -> Sequence[Message]:
+        """See `lineage.bring_back`."""
+        if held := self._incognito.of(undoing.session.id):
+            return held.bring_back()
+        return await write_text(self._database, lambda connection: lineage.bring_back(connection, undoing), epoch)
 
     async def transcript(self, session_id: int, scopes: frozenset[Scope]) -> list[Message]:
         """All that was said in a session, oldest first; empty for one of other scopes."""
@@ -545,6 +587,7 @@ def create(connection: Connection, session: Session, ending: EndReason = "new") 
         "address": rows.ensure_address(connection, session.address),
         "scope": rows.ensure_scope(connection, session.scope),
         "last_at": session.last_at or session.started_at,
+        "ending": ending,
     }
     return _load(connection, rows.insert(connection, INSERT, values))
 
@@ -589,7 +632,7 @@ def amend_message(connection: Connection, address: Address, external_id: str, te
     row = connection.execute(_BY_EXTERNAL_ID, {**place(address), "external_id": rows.clean(external_id)}).fetchone()
     if row is None:
         return None
-    is_talk = row["kind"] in ("chat", "quote")
+    is_talk = row["kind"] in ("chat", "quote", "undone")
     if text is None:
         erase_message(connection, row)
     elif is_talk and rows.clean(text) != row["text"]:

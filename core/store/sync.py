@@ -198,10 +198,11 @@ class SyncQueue:
         await self._put(tasks)
         return list(dict.fromkeys(task.provider for task in tasks))
 
-    async def amended(self, message_id: int) -> None:
-        """A message was edited or deleted on its platform: services that can erase forget it and get what is left."""
+    async def amended(self, *message_ids: int) -> None:
+        """Messages were edited or deleted on their platform, undone or brought back: services that can erase forget
+        them and get what is left."""
         if able := self._listeners("on_forget"):
-            await self.forget([message_id], (), self.clock.now().isoformat(), able)
+            await self.forget(message_ids, (), self.clock.now().isoformat(), able)
 
     async def arguments(self, task: SyncTask) -> tuple[object, ...] | None:
         """Of the task's hook, with what its ids stand for now; None when nothing is left of it."""
@@ -228,7 +229,7 @@ class SyncQueue:
         first = int(re.split("[.-]", task.turn)[0])
         said = turns(await self._rows(session.id, first - 1, task.ids))
         # With what was erased since, a turn still begins where it began.
-        told = [row for turn in said[:1] for row in turn if turn[0].id == first and row.kind != "command"]
+        told = [row for turn in said[:1] for row in turn if turn[0].id == first and row.kind in ("chat", "quote")]
         # Where the question is erased, the answer alone tells nothing.
         return (session, told, task.key) if any(row.role == "user" for row in told) else None
 

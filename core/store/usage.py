@@ -23,8 +23,8 @@ from core.store.sqlite.schema import in_list, list_value
 from core.types import CallKind, Payer, Scope, Usage
 
 MissCause = Literal[
-    "first", "compression", "length", "rights", "resumed", "forget", "edit", "model", "system", "tools", "messages",
-    "idle", "evicted",
+    "first", "compression", "length", "rights", "resumed", "forget", "edit", "undo", "model", "system", "tools",
+    "messages", "idle", "daily", "branch", "evicted",
 ]  # fmt: skip
 """Why a request was not read from the cache as far as it might have been; `length`, `system`, `tools` and `messages`
 stand in older rows only."""

@@ -46,9 +46,12 @@ class SessionCommands:
                 if number is None:
                     return await list_sessions(self._services, context, command.arguments.strip(), LISTED)
                 here, scope, scopes = context.inbound.address, context.scope, context.scopes
+                tip = await self._services.conversations.tip(number, scopes)
                 session = await self._tracker.resume(number, here, scope, scopes, context.epoch)
                 # One of another place is copied: its last messages are carried here.
-                resumed = texts.RESUMED if session.id == number else texts.RESUMED_HERE
+                is_copy = tip is not None and session.id != tip.id
+                resumed = texts.RESUMED_HERE if is_copy else texts.RESUMED
+                number = tip.id if tip is not None else number
                 return Answer(text=resumed.format(number=number, title=texts.titled(session.title)))
 
     async def _new(self, context: CommandContext) -> Answer:
@@ -88,12 +91,17 @@ class SessionCommands:
 
 
 async def find_sessions(services: Services, scopes: frozenset[Scope], text: str, limit: int) -> list[Session]:
-    """The latest; with `text` those that have it in their title, then those in which it was said, best first."""
+    """The latest conversations; with `text` those that have it in their title, then those in which it was said, best
+    first. Each once, as its latest part."""
     sessions = await services.conversations.recent(scopes, limit, text or None)
     if text:
         results = await services.recall.recall(SearchQuery(text=text, scopes=scopes, limit=limit))
-        known = {session.id for session in sessions}
-        sessions += [found.session for found in results.sessions if found.session.id not in known]
+        roots = dict.fromkeys(found.root_id for found in results.sessions)
+        for session in sessions:
+            roots.pop(session.root_id or session.id, None)
+        others = await services.conversations.recent(scopes, limit, roots=roots)
+        order = [*roots]
+        sessions += sorted(others, key=lambda session: order.index(session.root_id or session.id))
     return sessions[:limit]
 
 

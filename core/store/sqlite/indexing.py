@@ -47,6 +47,10 @@ _UNINDEX = (
 _MEMBERS = f"""
     SELECT id FROM messages WHERE session_id = :session_id AND id BETWEEN :first_id AND :last_id AND {SHOWN} ORDER BY id
 """
+_CHUNKS_FROM = "SELECT id, first_id FROM chunks WHERE session_id = :session AND last_id >= :first"
+_SHOWN_FROM = f"""
+    SELECT id FROM messages WHERE session_id = :session AND id BETWEEN :first AND :until AND {SHOWN} ORDER BY id
+"""
 _ADD = """
     INSERT INTO chunks (session_id, scope_id, place, first_id, last_id, messages)
     VALUES (:session, :scope, :place, :first, :last, :messages) RETURNING id
@@ -109,6 +113,28 @@ def _extend(connection: Connection, session_id: int, scope_id: int, message_ids:
         made += [added[0] for added in connection.execute(_ADD, row)]
         place += 1
     return made
+
+
+@contextmanager
+def rechunked(connection: Connection, first_ids: Mapping[int, int]) -> Iterator[None]:
+    """In a write transaction: messages that the block makes visible again, the first of each session by its id, get
+    their place in the chunks of the session, from there on made anew."""
+    if is_stale(connection):
+        yield
+        return
+    changed = []
+    for session, first in first_ids.items():
+        values = {"session": session, "first": first, "until": until(connection)}
+        for chunk in connection.execute(_CHUNKS_FROM, values).fetchall():
+            connection.execute(_UNINDEX, {"id": chunk["id"]})
+            connection.execute("DELETE FROM chunks WHERE id = :id", {"id": chunk["id"]})
+            values["first"] = min(values["first"], chunk["first_id"])
+        changed.append(values)
+    yield
+    for values in changed:
+        scope, *_ = connection.execute("SELECT scope_id FROM sessions WHERE id = :session", values).fetchone()
+        shown = [row["id"] for row in connection.execute(_SHOWN_FROM, values)]
+        _extend(connection, values["session"], scope, shown)
 
 
 REBUILD_MESSAGES = 2_000

@@ -37,8 +37,21 @@ _OF_SESSION = f"FROM messages WHERE messages.session_id = :session AND {SHOWN}"
 _OPEN = "messages.id NOT BETWEEN :hidden_first AND :hidden_last"
 """Outside of the model's window."""
 
+_OUTSIDE = """ AND NOT EXISTS (
+    SELECT 1 FROM json_each(:hidden) AS span WHERE json_extract(span.value, '$[0]') = messages.session_id
+    AND messages.id BETWEEN json_extract(span.value, '$[1]') AND json_extract(span.value, '$[2]')
+)"""
+_PARTS = f"""
+    SELECT id FROM sessions WHERE id = :session OR COALESCE(root_id, id) = :root
+        AND NOT is_delegated AND {visible("sessions.scope_id")}
+"""
+_AT_THE_END = f"""{_ITEM} FROM parts CROSS JOIN messages ON messages.id IN (
+    SELECT messages.id FROM messages WHERE messages.session_id = parts.id AND {SHOWN} {_OUTSIDE}
+    ORDER BY messages.id {{0}} LIMIT :bookend
+) ORDER BY messages.id {{0}} LIMIT :bookend"""
 _AROUND = f"""
-    SELECT * FROM (SELECT 0, {_ITEM} {_OF_SESSION} AND {_OPEN} ORDER BY messages.id LIMIT :bookend)
+    WITH parts (id) AS ({_PARTS})
+    SELECT * FROM (SELECT 0, {_AT_THE_END.format("")})
     UNION ALL
     SELECT * FROM (
         SELECT 1, {_ITEM} {_OF_SESSION} AND messages.id < :anchor AND {_OPEN} ORDER BY messages.id DESC LIMIT :window
@@ -51,18 +64,19 @@ _AROUND = f"""
         ORDER BY messages.id LIMIT :window
     )
     UNION ALL
-    SELECT * FROM (SELECT 4, {_ITEM} {_OF_SESSION} AND {_OPEN} ORDER BY messages.id DESC LIMIT :bookend)
+    SELECT * FROM (SELECT 4, {_AT_THE_END.format("DESC")})
     UNION ALL
     SELECT 5, (SELECT COUNT(*) {_OF_SESSION} AND messages.id < :anchor AND {_OPEN} AND :is_counted),
         (SELECT COUNT(*) {_OF_SESSION} AND messages.id > :anchor AND {_OPEN} AND :is_counted),
         NULL, NULL, NULL, NULL, NULL, NULL, NULL
 """
-"""By part: first messages, those before the anchor, the anchor, those after it, last messages; and how many there are
-before and after it. One statement, because each costs as much as reading ten rows."""
-_OUTSIDE = """ AND NOT EXISTS (
-    SELECT 1 FROM json_each(:hidden) AS span WHERE json_extract(span.value, '$[0]') = messages.session_id
-    AND messages.id BETWEEN json_extract(span.value, '$[1]') AND json_extract(span.value, '$[2]')
-)"""
+"""By part: first messages of the lineage, those before the anchor in its session, the anchor, those after it, last
+messages of the lineage; and how many there are before and after the anchor. One statement, because each costs as much
+as reading ten rows."""
+_COUNT = f"""
+    WITH parts (id) AS ({_PARTS})
+    SELECT COUNT(*) FROM parts CROSS JOIN messages ON messages.session_id = parts.id WHERE {SHOWN} {_OUTSIDE}
+"""
 _MATCHING = f"""
     SELECT {SHOWN_SESSION}, messages.id, messages.role, messages.created_at, messages.external_id, messages.text,
         messages.tools, messages.quoted, {PLATFORM_ID}, (SELECT link_base FROM addresses WHERE id = messages.address_id)
@@ -120,12 +134,14 @@ class Passages:
         matches: tuple[Hit, ...] = (),
         score: float = 0.0,
     ) -> FoundSession:
-        """The window around the `anchor`, counts of what lies outside, and `bookend` of the first and last messages;
-        for a turn the window alone: to count the messages of a long session takes as long as to find it."""
+        """The window around the `anchor` in its session, counts of what lies outside, and `bookend` of the first and
+        last messages of the lineage; for a turn the window alone: to count the messages of a long session takes as long
+        as to find it."""
         is_counted = not self._query.is_turn
         window_size = max(0, min(self._query.window, WINDOW_MAX))
-        values = {"session": session.id, "anchor": anchor, "window": window_size, "is_counted": is_counted}
-        values["bookend"] = bookend if is_counted else 0
+        values: dict[str, object] = {"session": session.id, "anchor": anchor, "window": window_size}
+        values["is_counted"] = is_counted
+        values |= {"bookend": bookend if is_counted else 0, **self._of_lineage(session)}
         # Beyond the last id where none of the session is in the model's window.
         values |= {"hidden_first": ENDLESS, "hidden_last": ENDLESS}
         for session_id, first_id, last_id in self._query.hidden:
@@ -157,16 +173,21 @@ class Passages:
         )
 
     def reading(self, session: Session) -> FoundSession:
-        """A session's first 20 and last 10 messages; `messages_after` counts what lies between."""
+        """The first 20 and last 10 messages of a session's lineage; `messages_after` counts what lies between."""
         whole = self.surroundings(session, 0, READ_FIRST)
         first = whole.bookend_start
         window = (*first, *(item for item in whole.bookend_end[-READ_LAST:] if item not in first))
+        values = {"session": session.id, **self._of_lineage(session)}
         return FoundSession(
             session=session,
             preview=" ".join(first[0].text[:PREVIEW_CHARS].split()) if first else None,
             window=window,
-            messages_after=len(whole.window) + whole.messages_after - len(window),
+            messages_after=self._connection.execute(_COUNT, values).fetchone()[0] - len(window),
         )
+
+    def _of_lineage(self, session: Session) -> dict[str, object]:
+        spans = [list(map(bounded, span)) for span in self._query.hidden]
+        return {"root": session.root_id, "scopes": self._scopes, "hidden": json.dumps(spans)}
 
     def recent(self, page: slice) -> tuple[list[FoundSession], bool]:
         """The latest session of each lineage, newest first: those of a page, and whether there are more."""

@@ -205,6 +205,29 @@ CREATE INDEX skill_changes_by_scope ON skill_changes (scope_id, id);
 """
 """What is kept of skills, which are folders: their use, and what each change made of which file."""
 
+_UNDONE = """
+CREATE TABLE undone (
+    message_id INTEGER PRIMARY KEY REFERENCES messages (id) ON DELETE CASCADE,
+    kind TEXT NOT NULL,
+    session_id INTEGER NOT NULL REFERENCES sessions (id),
+    origin TEXT NOT NULL,
+    at REAL NOT NULL,
+    back TEXT
+);
+CREATE INDEX undone_by_session ON undone (session_id, at);
+CREATE INDEX undone_by_origin ON undone (origin);
+CREATE INDEX undone_by_back ON undone (back) WHERE back IS NOT NULL;
+CREATE TRIGGER message_undone_of_fact AFTER UPDATE OF kind ON messages WHEN 'undone' IN (OLD.kind, NEW.kind)
+BEGIN
+    DELETE FROM facts WHERE message_id = OLD.id AND NEW.kind = 'undone' AND said = 1 AND NOT is_pinned;
+    DELETE FROM fact_rereads WHERE message_id = OLD.id;
+    INSERT INTO fact_rereads (message_id)
+    SELECT NEW.id WHERE NEW.role = 'user' AND NEW.kind = 'chat' AND NEW.text <> '';
+END;
+"""
+"""What was undone and can be brought back. Facts that only an undone message bears out go, and are read out of it anew
+when it is brought back."""
+
 MIGRATIONS: tuple[str, ...] = (
     f"{_TABLES}{INDEXES}{_FACTS}{FACTS_RANK}\n{_FACTS_VERSION}",
     _ORIGINS,
@@ -240,4 +263,5 @@ MIGRATIONS: tuple[str, ...] = (
     # What a message answers; who finds by the platform's id what the assistant said.
     "ALTER TABLE messages ADD COLUMN quoted TEXT;\n"
     "CREATE INDEX messages_posted ON messages (address_id, posted_id) WHERE posted_id IS NOT NULL;",
+    _UNDONE,
 )

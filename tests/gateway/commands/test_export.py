@@ -40,6 +40,7 @@ LEFT_OUT = {
     "chunk_counts": "an index of the messages",
     "fact_marks": "up to which message a session was read",
     "fact_rereads": "ids of messages that were edited",
+    "undone": "ids of messages that were undone: the messages say so themselves",
     "disturbances": "why the model's cache was of no use",
     "partings": "that accounts were unlinked, by number",
     "told": "how far memory services were told, by ids",

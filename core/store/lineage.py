@@ -1,0 +1,202 @@
+"""Conversations of several sessions: which are listed, where one that was named goes on, and its last turns undone.
+
+A session that grew too long, or rested long enough, goes on in a child of its lineage (`root_id`); a branch begins a
+lineage of its own. What is undone is of kind ``undone``, which nobody and nothing is shown; it keeps its place, so it
+can be brought back. Functions run inside the caller's transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from core.store import rows
+from core.store.rows import MESSAGE_COLUMNS, Connection, bounded, message_of, scope_parameter, session_of, visible
+from core.store.sqlite.indexing import rechunked
+from core.store.sqlite.schema import in_list, list_value
+from core.store.usage import disturb
+from core.types import Message, Scope, Session
+
+CONTINUED = ("compression", "length", "idle", "daily")
+"""For what a session ends that goes on in a child."""
+HOPS = 100
+LIMIT = 1_000
+"""Most conversations of one list."""
+_ROOT = "COALESCE({0}.root_id, {0}.id)"
+
+
+def _listed(table: str) -> str:
+    return f"{table}.messages > 0 AND NOT {table}.is_delegated AND {visible(f'{table}.scope_id')}"
+
+
+_LATEST = f"""
+{rows.SESSIONS}
+WHERE {_listed("sessions")} AND (:needle IS NULL OR instr(bare(sessions.title), :needle))
+    AND (:roots IS NULL OR {in_list(_ROOT.format("sessions"), "roots")})
+    AND NOT EXISTS (
+        SELECT 1 FROM sessions AS later WHERE {_ROOT.format("later")} = {_ROOT.format("sessions")}
+            AND {_listed("later")} AND (later.last_at, later.id) > (sessions.last_at, sessions.id)
+    )
+ORDER BY sessions.last_at DESC, sessions.id DESC LIMIT :limit
+"""
+_SIZES = f"""
+SELECT {_ROOT.format("sessions")}, SUM(messages) FROM sessions
+WHERE {in_list(_ROOT.format("sessions"), "roots")} AND {_listed("sessions")} GROUP BY 1
+"""
+_TIP = f"""
+WITH RECURSIVE line (id, hops) AS (
+    SELECT id, 0 FROM sessions WHERE id = :id AND {visible()}
+    UNION ALL
+    SELECT (
+        SELECT MAX(child.id) FROM sessions AS child
+        WHERE child.parent_id = sessions.id AND child.id > sessions.id AND NOT child.is_delegated
+            AND child.address_id = sessions.address_id AND child.scope_id = sessions.scope_id
+    ), hops + 1
+    FROM line JOIN sessions ON sessions.id = line.id
+    WHERE hops < {HOPS} AND {in_list("sessions.end_reason", "continued")}
+)
+{rows.SESSIONS} WHERE sessions.id = (SELECT id FROM line WHERE id IS NOT NULL ORDER BY hops DESC LIMIT 1)
+"""
+PARTS = """
+SELECT part.id FROM sessions JOIN sessions AS part ON COALESCE(part.root_id, part.id)
+    = COALESCE(sessions.root_id, sessions.id) AND part.address_id = sessions.address_id
+    AND part.scope_id = sessions.scope_id
+WHERE sessions.id = :session
+"""
+"""The sessions of a conversation at its address: a branch shares what was said before it, but may not change it."""
+
+
+def latest(
+    connection: Connection,
+    scopes: frozenset[Scope],
+    limit: int,
+    needle: str | None = None,
+    roots: Collection[int] | None = None,
+) -> list[Session]:
+    """Conversations that have messages, latest first, at most 1,000, each as the part in which something was said last,
+    with the `messages` of all; with `needle` in its title, or of these `roots`."""
+    values: dict[str, object] = {"scopes": scope_parameter(scopes), "needle": needle}
+    values |= {"roots": None if roots is None else list_value(roots), "limit": max(0, min(limit, LIMIT))}
+    found = [session_of(row) for row in connection.execute(_LATEST, values)]
+    values["roots"] = list_value(session.root_id or session.id for session in found)
+    sizes = {row[0]: row[1] for row in connection.execute(_SIZES, values)}
+    return [replace(session, messages=sizes[session.root_id]) for session in found]
+
+
+def tip(connection: Connection, session_id: int, scopes: frozenset[Scope]) -> Session | None:
+    """Where a conversation goes on: the session that continues this one, or this; None where it may not be seen.
+    Follows neither branches nor delegations, at most 100 times."""
+    values = {"id": bounded(session_id), "scopes": scope_parameter(scopes), "continued": list_value(CONTINUED)}
+    row = connection.execute(_TIP, values).fetchone()
+    return None if row is None else session_of(row)
+
+
+_HIDE = f"""
+INSERT INTO undone (message_id, kind, session_id, origin, at)
+SELECT id, kind, :session, :origin, :at FROM messages
+WHERE {in_list("id", "ids")} AND kind IN ('chat', 'quote')
+ON CONFLICT (message_id) DO UPDATE SET
+    kind = excluded.kind, session_id = :session, origin = :origin, at = :at, back = NULL
+"""
+_MARK = f"UPDATE messages SET kind = 'undone' WHERE {in_list('id', 'ids')} AND kind IN ('chat', 'quote')"
+_SHOW = f"""
+UPDATE messages SET kind = (SELECT undone.kind FROM undone WHERE message_id = messages.id)
+WHERE {in_list("id", "ids")} AND kind = 'undone'
+"""
+_COUNT = f"""
+UPDATE sessions SET messages = (SELECT COUNT(*) FROM messages WHERE session_id = sessions.id AND kind = 'chat')
+WHERE id IN (SELECT session_id FROM messages WHERE {in_list("messages.id", "ids")})
+"""
+_OF = f"SELECT {MESSAGE_COLUMNS} FROM undone JOIN messages ON messages.id = undone.message_id WHERE"
+_UNDONE = f"{_OF} messages.kind = 'undone' AND undone.origin = :origin ORDER BY messages.id"
+_BACK = f"{_OF} undone.back = :origin ORDER BY messages.id"
+_ACT = "SELECT {0} FROM undone AS act JOIN messages AS part ON part.id = act.message_id AND act.origin = undone.origin"
+_LAST_UNDONE = f"""
+{_OF} messages.kind = 'undone' AND undone.origin = (
+    SELECT undone.origin FROM undone JOIN messages ON messages.id = undone.message_id
+    WHERE undone.session_id IN ({PARTS}) AND messages.kind = 'undone'
+        AND NOT EXISTS ({_ACT.format(1)} WHERE part.role = 'user' GROUP BY act.origin HAVING MAX(part.kind) <> 'undone')
+    ORDER BY undone.at DESC, undone.message_id LIMIT 1
+)
+ORDER BY messages.id
+"""
+"""Not the answer to what was erased since."""
+_SHOWN = f"FROM messages WHERE session_id IN ({PARTS}) AND kind IN ('chat', 'quote')"
+_INSTEAD = f"""
+SELECT id {_SHOWN} AND id > COALESCE((SELECT MAX(id) {_SHOWN} AND role = 'user' AND id < :first), 0)
+    AND id < COALESCE((SELECT MIN(id) {_SHOWN} AND role = 'user' AND id > :last), 9223372036854775807)
+"""
+"""The other answer to the same question."""
+_TOUCHED = f"""
+SELECT id FROM sessions WHERE ended_at IS NULL AND (
+    id = :session OR parent_id IN (SELECT session_id FROM messages WHERE {in_list("messages.id", "ids")})
+)
+"""
+"""Whose next request does not extend the last one: also of branches that share what is undone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Undoing:
+    """One /undo or /retry: in which session, under the stable key of its command, and when. After a crash it is done
+    again, and finds what it did."""
+
+    session: Session
+    origin: str
+    at: datetime
+
+    @property
+    def values(self) -> dict[str, object]:
+        return {"session": self.session.id, "origin": self.origin, "at": self.at}
+
+
+def parts(connection: Connection, session: Session) -> frozenset[int]:
+    """The ids of the sessions whose messages may be undone from this one."""
+    return frozenset(row[0] for row in connection.execute(PARTS, {"session": session.id}))
+
+
+def undo(connection: Connection, undoing: Undoing, ids: Collection[int]) -> list[Message]:
+    """Hides messages; returns those that this command has hidden, oldest first."""
+    values = {**undoing.values, "ids": list_value(ids)}
+    if not (done := _messages(connection, _UNDONE, values)):
+        connection.execute(_HIDE, values)
+        connection.execute(_MARK, values)
+        _settle(connection, values)
+        done = _messages(connection, _UNDONE, values)
+    return done
+
+
+def bring_back(connection: Connection, undoing: Undoing) -> list[Message]:
+    """Shows again what was hidden last, in the stead of the answer that was given anew, and returns it; empty where
+    there is nothing."""
+    if done := _messages(connection, _BACK, undoing.values):
+        return done
+    found = _messages(connection, _LAST_UNDONE, undoing.values)
+    if not found:
+        return []
+    values = {**undoing.values, "ids": list_value(message.id for message in found)}
+    values |= {"first": found[0].id, "last": found[-1].id}
+    instead = [] if has_question(found) else [row["id"] for row in connection.execute(_INSTEAD, values)]
+    first = {message.session_id: message.id for message in reversed(found)}
+    with rechunked(connection, first):
+        connection.execute(_SHOW, values)
+    connection.execute(f"UPDATE undone SET back = :origin WHERE {in_list('message_id', 'ids')}", values)
+    _settle(connection, values)
+    if instead:
+        undo(connection, undoing, instead)
+    return _messages(connection, _BACK, values)
+
+
+def has_question(messages: Sequence[Message]) -> bool:
+    """Whether whole turns were undone, not an answer alone."""
+    return any(message.role == "user" for message in messages)
+
+
+def _messages(connection: Connection, statement: str, values: Mapping[str, object]) -> list[Message]:
+    return [message_of(row) for row in connection.execute(statement, values)]
+
+
+def _settle(connection: Connection, values: Mapping[str, object]) -> None:
+    connection.execute(_COUNT, values)
+    for row in connection.execute(_TOUCHED, values).fetchall():
+        disturb(connection, row["id"], "undo")

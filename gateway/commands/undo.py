@@ -1,0 +1,119 @@
+"""/undo, /retry, /branch: the last turns of a conversation taken back, answered anew, or left as they are in a branch.
+
+What is undone is hidden from everybody and from the model until it is brought back; what tools did in it stays done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import takewhile
+from typing import TYPE_CHECKING
+
+from core.errors import Refused
+from core.markup.markdown import escape
+from core.store.lineage import Undoing, has_question
+from core.store.rows import turns
+from core.text.normalize import on_one_line, shortened
+from core.types import Answer, Command, Message
+from gateway import texts
+from gateway.commands.registry import CommandContext, announced, button, number_in
+from gateway.services import Services
+
+if TYPE_CHECKING:
+    from core.agent.sessions import SessionTracker
+
+QUOTED_CHARS = 60
+
+
+class UndoCommands:
+    """Over the conversations of `services`; `tracker` tells memory."""
+
+    specs = announced("undo", "retry")
+
+    def __init__(self, services: Services, tracker: SessionTracker) -> None:
+        self._services = services
+        self._tracker = tracker
+
+    async def run(self, command: Command, context: CommandContext) -> Answer:
+        if command.name == "retry":
+            return await self._retry(context)
+        words = command.arguments.strip().lower()
+        if words == "back":
+            return await self._bring_back(context)
+        number = number_in(words or "1")
+        if not number:
+            raise Refused(texts.TAKE_BACK_USAGE)
+        return await self._undo(number, context)
+
+    async def _undo(self, number: int, context: CommandContext) -> Answer:
+        chosen = (await self._turns(context))[:number]
+        said = [row for turn in reversed(chosen) for row in turn]
+        undone = await self._hide(said, context)
+        if not undone:
+            raise Refused(texts.NOTHING_TO_TAKE_BACK)
+        done = turns(undone)
+        what = "our last exchange" if len(done) == 1 else f"our last {len(done)} exchanges"
+        lines = [texts.UNDONE.format(what=what, words=_quoted(undone))]
+        if len(done) < number:
+            lines.append(texts.NO_MORE_TO_UNDO)
+        if any(row.role == "tool" for row in undone):
+            lines.append(texts.TOOLS_STAY_DONE)
+        return Answer(text=" ".join(lines), buttons=(button("Bring it back", "undo", "back"),))
+
+    async def _bring_back(self, context: CommandContext) -> Answer:
+        if context.is_member:
+            raise Refused(texts.UNDO_OF_OTHERS)
+        back = await self._tracker.bring_back(self._undoing(context), context.epoch)
+        if not back:
+            raise Refused(texts.NOTHING_TO_BRING_BACK)
+        if not has_question(back):
+            return Answer(text=texts.EARLIER_ANSWER_BACK)
+        return Answer(text=texts.BROUGHT_BACK.format(words=_quoted(back)))
+
+    async def _retry(self, context: CommandContext) -> Answer:
+        """Hides the last answer, and asks the model again what it answered."""
+        chosen = (await self._turns(context))[:1]
+        asked = [row for turn in chosen for row in turn if row.role == "user"]
+        if not asked:
+            raise Refused(texts.NOTHING_TO_RETRY)
+        question = asked[-1]
+        # One without an id of its platform cannot be taken up where it stands.
+        first = question.id if question.external_id is None else question.id + 1
+        await self._hide([row for row in chosen[0] if row.id >= first], context, asked)
+        inbound = replace(
+            context.inbound,
+            kind="message",
+            text=question.text,
+            message_id=question.external_id or context.inbound.message_id,
+            command=None,
+            origin=question.origin,
+        )
+        return Answer(text="", asks=inbound)
+
+    async def _turns(self, context: CommandContext) -> Sequence[Sequence[Message]]:
+        """The turns of this conversation that the model sees, the last one first; not those before it branched off. In
+        a room, what was said without an answer is no turn."""
+        conversations, session = self._services.conversations, context.session
+        rows = await conversations.history(session, context.scopes)
+        said = turns([row for row in rows if row.kind in ("chat", "quote")])
+        parts = await conversations.parts(session)
+        own = takewhile(lambda turn: all(row.session_id in parts for row in turn), reversed(said))
+        return [turn for turn in own if not context.scope.is_room or any(row.role == "assistant" for row in turn)]
+
+    async def _hide(
+        self, rows: Sequence[Message], context: CommandContext, asked: Sequence[Message] = ()
+    ) -> Sequence[Message]:
+        """Raises Refused where a member of a room would hide what others said, or the answers to them."""
+        senders = {row.sender.id for row in (*rows, *asked) if row.role == "user" and row.sender is not None}
+        if context.is_member and senders - {context.inbound.sender.id}:
+            raise Refused(texts.UNDO_OF_OTHERS)
+        return await self._tracker.undo(self._undoing(context), [row.id for row in rows], context.epoch)
+
+    def _undoing(self, context: CommandContext) -> Undoing:
+        return Undoing(session=context.session, origin=context.origin, at=self._services.clock.now())
+
+
+def _quoted(rows: Sequence[Message]) -> str:
+    first = next((row.text for row in rows if row.role == "user"), rows[0].text)
+    return escape(shortened(on_one_line(first), QUOTED_CHARS))

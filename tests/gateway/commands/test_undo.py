@@ -1,0 +1,185 @@
+"""/undo, /retry and /undo back, through the whole gateway."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from core.types import Address, Scope, Sender
+from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
+from tests.fixtures.scripted_model import ScriptedModel, calls, says
+
+MINE = frozenset((Scope.account("telegram", "42"),))
+ROOM = Scope.room("telegram", "-9")
+
+
+def _asked(model: ScriptedModel, number: int = -1) -> str:
+    return str(model.requests[number].messages)
+
+
+async def _rows(harness: GatewayHarness, statement: str) -> list[tuple[object, ...]]:
+    return [tuple(row) for row in await harness.services.database.fetch_all(statement, {})]
+
+
+async def test_the_last_exchange_is_taken_back_and_brought_back(home: Path) -> None:
+    model = ScriptedModel(says("One."), says("Two."), says("Three."), says("Four."))
+    async with open_gateway(home, model) as harness:
+        await harness.say("The heron is grey")
+        await harness.say("The walrus is pink")
+        undone = await harness.say("/undo")
+        assert "walrus" in undone.text
+        assert undone.answer is not None
+        assert [one.label for one in undone.answer.buttons] == ["Bring it back"]
+        await harness.say("What now?")
+        assert "walrus" not in _asked(model)
+        assert "heron" in _asked(model)
+        assert "walrus" not in (await harness.say("/recall walrus")).text.replace("“walrus”", "")
+        back = await harness.say("/undo back")
+        assert "walrus" in back.text
+        await harness.say("And now?")
+        asked = _asked(model)
+        assert asked.index("heron") < asked.index("walrus") < asked.index("What now?")
+        assert "walrus" in (await harness.say("/recall pink")).text
+        assert "Nothing was taken back" in (await harness.say("/undo back")).text
+
+
+async def test_several_exchanges_and_more_than_there_are(home: Path) -> None:
+    model = ScriptedModel()
+    async with open_gateway(home, model) as harness:
+        assert "nothing here" in (await harness.say("/undo")).text
+        for text in ("alpha", "beta", "gamma"):
+            await harness.say(text)
+        assert "our last 2 exchanges, from “beta”" in (await harness.say("/undo 2")).text
+        many = await harness.say("/undo 9")
+        assert "“alpha”" in many.text
+        assert "no more" in many.text
+        assert "nothing here" in (await harness.say("/undo")).text
+        for wrong in ("/undo 0", "/undo everything", "/undo -1"):
+            assert "takes back our last exchange" in (await harness.say(wrong)).text
+        await harness.say("/undo back")
+        await harness.say("/undo back")
+        await harness.say("delta")
+        assert all(word in _asked(model) for word in ("alpha", "beta", "gamma"))
+
+
+async def test_an_answer_is_given_anew_to_the_same_question(home: Path) -> None:
+    model = ScriptedModel(says("Nine."), says("Ten."), says("ok"), says("ok"))
+    async with open_gateway(home, model) as harness:
+        assert "no question" in (await harness.say("/retry")).text
+        await harness.say("When does the ferry leave?")
+        assert (await harness.say("/retry")).text == "Ten."
+        assert model.requests[1].messages == model.requests[0].messages
+        assert model.requests[1].system == model.requests[0].system
+        await harness.say("Thanks")
+        assert ("Nine." in _asked(model), "Ten." in _asked(model)) == (False, True)
+        kept = await harness.services.conversations.transcript(1, MINE)
+        assert [row.text for row in kept] == ["When does the ferry leave?", "Ten.", "Thanks", "ok"]
+        assert "earlier answer" in (await harness.say("/undo back")).text
+        await harness.say("And back?")
+        assert ("Nine." in _asked(model), "Ten." in _asked(model)) == (True, False)
+
+
+async def test_a_question_that_failed_is_asked_again(home: Path) -> None:
+    model = ScriptedModel(ValueError("broken"), says("Nine."))
+    async with open_gateway(home, model) as harness:
+        await harness.say("When does the ferry leave?")
+        assert (await harness.say("/retry")).text == "Nine."
+        kept = await harness.services.conversations.transcript(1, MINE)
+        assert [row.text for row in kept] == ["When does the ferry leave?", "Nine."]
+
+
+async def test_tools_of_an_answer_go_with_it_and_what_they_did_stays(home: Path) -> None:
+    note = {"action": "add", "target": "user", "content": "Likes herons"}
+    model = ScriptedModel(calls(("memory", note)), says("Noted."), says("ok"))
+    async with open_gateway(home, model) as harness:
+        await harness.say("I like herons, note that")
+        assert "/memory undo" in (await harness.say("/undo")).text
+        await harness.say("Hello")
+        assert len(model.requests[-1].messages) == 1
+        assert "Likes herons" in (await harness.say("/memory")).text
+
+
+async def test_an_incognito_conversation_is_undone_without_a_trace(home: Path) -> None:
+    model = ScriptedModel(says("One."), says("Two."), says("Three."), says("ok"), says("ok"))
+    async with open_gateway(home, model) as harness:
+        await harness.say("/incognito")
+        await harness.say("The heron is grey")
+        await harness.say("The walrus is pink")
+        assert (await harness.say("/retry")).text.endswith("Three.")
+        await harness.say("/undo")
+        await harness.say("What now?")
+        assert ("heron" in _asked(model), "walrus" in _asked(model)) == (True, False)
+        await harness.say("/undo back")
+        await harness.say("And now?")
+        assert ("walrus" in _asked(model), "Two." in _asked(model)) == (True, False)
+        assert "walrus" not in str(await _rows(harness, "SELECT text FROM messages"))
+        assert await _rows(harness, "SELECT * FROM undone") == []
+
+
+async def test_in_a_room_members_undo_only_their_own(home: Path) -> None:
+    options = '[access]\nrooms = ["telegram:-9"]\n'
+    async with open_gateway(home, ScriptedModel(), options.removeprefix("[access]\n")) as harness:
+        room = {"address": Address(platform="telegram", chat_id="-9"), "scope": ROOM, "is_direct": False}
+
+        async def say(text: str, who: str) -> str:
+            reply = await harness.say(text, who, sender=Sender(id=who, name=who), **room)
+            return reply.text
+
+        await say("The heron is grey", "7")
+        assert "only my owner" in await say("/undo", "8")
+        assert "only my owner" in await say("/retry", "8")
+        assert "taken back" in await say("/undo", "7")
+        assert "only my owner" in await say("/undo back", "7")
+        assert "It is back" in await say("/undo back", "42")
+
+
+async def test_facts_that_only_an_undone_message_bears_out_are_not_shown(home: Path) -> None:
+    async with open_gateway(home, ScriptedModel(), "[memory]\nfacts = true\n") as harness:
+        await harness.say("I live in Porto.")
+        await harness.say("I live in Lisbon.")
+        assert "Lisbon" in (await harness.say("/facts")).text
+        await harness.say("/undo")
+        facts = (await harness.say("/facts")).text
+        assert ("Lisbon" in facts, "Porto" in facts) == (False, True)
+        assert "until" not in facts
+        await harness.say("/undo back")
+        session = await harness.services.conversations.find(1, MINE)
+        assert session is not None
+        _, unread = await harness.services.facts.unread(session)
+        assert [row.text for row in unread] == ["I live in Lisbon."], "it is read for facts anew"
+
+
+async def test_forget_erases_what_was_undone_and_the_export_says_that_it_was(home: Path) -> None:
+    async with open_gateway(home, ScriptedModel()) as harness:
+        await harness.say("The walrus is pink")
+        await harness.say("/undo")
+        exported = (await harness.say("/export")).answer
+        assert exported is not None
+        for file in exported.files:
+            found = [json.loads(line) for line in file.content.decode().splitlines() if "walrus" in line]
+            assert file.name.startswith("held") or not found
+            assert {row["kind"] for row in found} <= {"undone", "command, notice or tool"}, found
+            assert not found or any(row["kind"] == "undone" for row in found)
+        assert "walrus" in (await harness.say("/forget walrus")).text
+        await harness.say("yes")
+        assert "walrus" not in str(await _rows(harness, "SELECT text, sent, blocks FROM messages"))
+        assert "Nothing was taken back" in (await harness.say("/undo back")).text
+
+
+async def test_a_conversation_is_named_by_any_of_its_numbers(home: Path) -> None:
+    async with open_gateway(home, ScriptedModel()) as harness:
+        await harness.say("The heron is grey")
+        await harness.say("/new")
+        conversations = harness.services.conversations
+        first = await conversations.find(1, MINE)
+        assert first is not None
+        await harness.services.database.execute("UPDATE sessions SET end_reason = 'compression'", {})
+        await harness.say("The walrus is pink")
+        await harness.services.database.execute("UPDATE sessions SET parent_id = 1, root_id = 1 WHERE id = 2", {})
+        await harness.say("/new")
+        listed = (await harness.say("/sessions")).text
+        assert "**2**" in listed
+        assert "**1**" not in listed
+        assert "4 messages" in listed
+        assert "**2**" in (await harness.say("/sessions heron")).text
+        assert "conversation 2" in (await harness.say("/sessions 1")).text
