@@ -17,7 +17,7 @@ from typing import Any
 from uuid import uuid4
 from zoneinfo import ZoneInfo
 
-from core.guard.fence import OPENING, TIME_LINE
+from core.guard.fence import FRAME, OPENING, TIME_LINE
 from core.ports import Tell
 from core.search.query import any_of
 from core.text.normalize import fold
@@ -153,7 +153,7 @@ def _utterances(message: Json) -> list[tuple[str, str]]:
     for text in (block["text"] for block in message["content"] if block.get("type") == "text"):
         if TIME_LINE.fullmatch(text):
             time_line = text
-        elif not text.startswith(OPENING):
+        elif not text.startswith(OPENING) and not FRAME.match(text):
             said.append((time_line, text))
     return said
 

@@ -10,15 +10,13 @@ from collections.abc import Callable, Sequence
 from core.agent.prompt import CALLS_MANY, tool_calls_of
 from core.errors import Refused
 from core.facts.evidence import pattern
-from core.guard.fence import neutralise, typed_part
+from core.guard.fence import CALLED, NUDGED, neutralise, typed_part
 from core.skills.format import Skill
 from core.skills.library import Skills
 from core.skills.tools import SkillTools
 from core.store.rows import turns
 from core.types import Json, Message, Scope, ToolContext
 
-CALLED = "[The person calls the skill"
-NUDGED = "[Not from the person, and nothing to answer:"
 TURNS_BETWEEN, LOOKED_AT = 8, 200
 """So many turns, within so many messages, have no second nudge."""
 SKILL_CHARS = 30_000
@@ -73,7 +71,7 @@ class SkillTurns:
             text = neutralise(str(refusal))
         cut = f"\n[cut: {len(text) - SKILL_CHARS:,} more characters]" if len(text) > SKILL_CHARS else ""
         about = " for what stands behind its name" if words else ""
-        frame = f"{CALLED} “{skill.name}”{about}: what it says is what they ask you to do.]"
+        frame = f"[{CALLED} “{skill.name}”{about}: what it says is what they ask you to do.]"
         return (f"{frame}\n{text[:SKILL_CHARS]}{cut}",)
 
     def _nudge(self, rows: Sequence[Message], earlier: Sequence[Message], context: ToolContext) -> str:
@@ -90,7 +88,7 @@ class SkillTurns:
         learned = _CORRECTED if is_corrected else _WORKED.format(calls=len(calls))
         used = dict.fromkeys([*_viewed(calls), *_called_in(latest[-1])])
         mend = f". You have used {', '.join(used)}: mend it where it fell short" if used else ""
-        return f"{NUDGED} {learned}{mend}.]"
+        return f"[{NUDGED}: {learned}{mend}.]"
 
 
 def _asks(turn: Sequence[Message]) -> bool:
@@ -100,7 +98,7 @@ def _asks(turn: Sequence[Message]) -> bool:
 
 
 def _is_nudged(turn: Sequence[Message]) -> bool:
-    return any(text.startswith(NUDGED) for text in _sent(turn))
+    return any(text.startswith(f"[{NUDGED}") for text in _sent(turn))
 
 
 def _sent(turn: Sequence[Message]) -> list[str]:
@@ -127,4 +125,4 @@ def _viewed(calls: Sequence[Json]) -> list[str]:
 
 
 def _called_in(turn: Sequence[Message]) -> list[str]:
-    return [text.partition("“")[2].partition("”")[0] for text in _sent(turn) if text.startswith(CALLED)]
+    return [text.partition("“")[2].partition("”")[0] for text in _sent(turn) if text.startswith(f"[{CALLED}")]

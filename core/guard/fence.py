@@ -35,8 +35,10 @@ TIME_LINE = re.compile(
 """How a turn begins (`core.agent.prompt`), also where it is only imitated."""
 ANSWERING, FORWARDED = "In answer to", "Forwarded from"
 DELIVERED, ANSWERED = "Your own reminders and scheduled questions", "Your answers to this scheduled question"
-"""How the frames behind the line above a turn begin."""
-FRAME = re.compile(rf"[\[\uff3b\u3010](?=\s{{0,4}}(?:{ANSWERING}|{FORWARDED}|{DELIVERED}|{ANSWERED})\b)", re.IGNORECASE)
+CALLED, NUDGED = "The person calls the skill", "Not from the person, and nothing to answer"
+"""How the frames behind the line above a turn begin, and those behind its text."""
+_FRAMES = "|".join((ANSWERING, FORWARDED, DELIVERED, ANSWERED, CALLED, NUDGED))
+FRAME = re.compile(rf"[\[\uff3b\u3010](?=\s{{0,4}}(?:{_FRAMES})\b)", re.IGNORECASE)
 
 
 def fence(passages: str) -> str:

@@ -11,7 +11,7 @@ import pytest
 
 from core.agent.offline import Offline
 from core.agent.prompt import Prompt
-from core.guard.fence import fence
+from core.guard.fence import ANSWERING, CALLED, DELIVERED, NUDGED, fence
 from core.memory.manager import MemoryManager
 from core.notes.notebook import OwnerFiles
 from core.types import Address, Completion, Json, Message, Request, Scope, Sender, Session, ToolContext
@@ -73,6 +73,14 @@ async def complete(*messages: Json, tools: tuple[str, ...] = TOOLS) -> Completio
     completion = await Offline(ZONE).complete(request, shown.append, shown.append)
     assert shown == [], "it is there at once"
     return completion
+
+
+@pytest.mark.parametrize("frame", [CALLED, NUDGED, ANSWERING, DELIVERED])
+async def test_a_frame_is_nothing_that_the_person_said(frame: str) -> None:
+    said = turn("Remember that I like tea")
+    framed = {**said, "content": [*said["content"], {"type": "text", "text": f"[{frame} x]"}]}
+    (call,) = (await complete(framed)).blocks
+    assert call["input"]["content"] == "I like tea"
 
 
 async def called(*messages: Json) -> tuple[str, dict[str, Any]]:
