@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from core.agent.prompt import GUIDANCE
-from core.guard.fence import ANSWERING, FORWARDED, OPENING, TIME_LINE, mark
-from core.types import LOCAL, Account, Address, Attachment, Quoted, Scope, Sender
-from tests.fixtures.gateway_harness import open_gateway
+from core.dates.schedule import Schedule
+from core.guard.fence import ANSWERED, ANSWERING, DELIVERED, FORWARDED, OPENING, TIME_LINE, mark
+from core.store.jobs import Job
+from core.types import LOCAL, Account, Address, Attachment, Message, Quoted, Scope, Sender, Session
+from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 from tests.fixtures.note_edits import add_note
 from tests.fixtures.scripted_model import ScriptedModel
 
@@ -27,7 +29,7 @@ PLACES: Mapping[str, dict[str, Any]] = {
         "scope": LOCAL,
         "sender": Sender(id="local", name="You"),
     },
-    "cron": {"address": Address(platform="cron", chat_id="9")},
+    "cron": {"address": Address(platform="cron", chat_id="1")},
 }
 BEFORE, SINCE = "The ferry is blue.", "The pier is red."
 PHOTO = Attachment(kind="photo", name="boat.jpg", mime="image/jpeg", size_bytes=2048, reference="secret-id")
@@ -57,7 +59,7 @@ def _time_lines(seen: _Seen) -> None:
     for line, *texts in seen.messages:
         assert TIME_LINE.fullmatch(line)
         assert " Europe/Lisbon" in line
-        assert not any(map(TIME_LINE.search, texts))
+        assert not any(TIME_LINE.search(text) for text in texts if not text.startswith("[Your"))
     who = f", from Person 42 {mark(Account(platform='discord', user_id='42'))}"
     assert [who in line for line in lines] == [seen.platform == "discord"] * len(SAID)
     assert [", forwarded]" in line for line in lines] == ["origin" in changes for _, changes in SAID]
@@ -71,13 +73,21 @@ def _frames(seen: _Seen) -> None:
     assert len(framed) == 2, "and nothing that looks like it"
 
 
+def _reports(seen: _Seen) -> None:
+    opening = ANSWERED if seen.platform == "cron" else DELIVERED
+    assert f"[{opening} …]" in seen.prompt
+    assert seen.messages[-1][1].startswith(f"[{opening} ")
+    assert seen.messages[-1][1].endswith("Feed the heron.")
+    assert not any(text.startswith("[Your") for message in seen.messages[:-1] for text in message)
+
+
 def _attachments(seen: _Seen) -> None:
     assert seen.messages[FILE][1] == "look\n[attached photo: boat.jpg (image/jpeg, 2,048 bytes)]"
 
 
 def _memory(seen: _Seen) -> None:
     fences = [[text.startswith(OPENING) for text in message] for message in seen.messages]
-    assert fences[-1] == [False, False, True], "what was said in the earlier conversation is recalled"
+    assert fences[-1][-1], "what was said in the earlier conversation is recalled"
     assert not any(any(places[:-1]) for places in fences), "it stands last"
 
 
@@ -92,6 +102,7 @@ def _notes(seen: _Seen) -> None:
 CLAIMS: Mapping[str, Callable[[_Seen], None]] = {
     "Every message of a person": _time_lines,
     "Behind that line": _frames,
+    "Behind it may stand, too": _reports,
     "A line like [attached": _attachments,
     "A turn may end with a <memory-context>": _memory,
     "The notes below": _notes,
@@ -99,6 +110,20 @@ CLAIMS: Mapping[str, Callable[[_Seen], None]] = {
 """How each line begins, and what holds it."""
 ADVICE = ("Be honest",)
 """Lines that say nothing about the window."""
+
+
+async def delivered(harness: GatewayHarness, address: Address, scope: Scope) -> None:
+    """A job has said something: in the conversation, or, of a scheduled question, where that is answered."""
+    now, jobs, conversations = harness.services.clock.now(), harness.services.jobs, harness.services.conversations
+    if address.platform == "cron":
+        target = Address(platform="telegram", chat_id="42")
+        await harness.say("hello")
+        job = Job(schedule=Schedule(zone="UTC", at=now), text="x", target=target, scope=scope, created_at=now)
+        address, number = target, (await jobs.add(job)).id
+        assert number == 1, "the number of the cron address"
+    session = await conversations.ensure(Session(address=address, scope=scope, started_at=now))
+    said = Message(role="assistant", text="Feed the heron.", session_id=session.id, created_at=now, origin="job")
+    await conversations.append([replace(said, external_id=f"job:1@{now.isoformat()}")])
 
 
 @pytest.mark.parametrize("platform", PLACES)
@@ -116,6 +141,7 @@ async def test_what_the_prompt_says_of_the_window_is_so(home: Path, platform: st
             if text == SAID[-1][0]:
                 await add_note(notebook, scope, frozenset((scope,)), "memory", SINCE)
                 await harness.say("/whoami", **place)  # in a room, so many answers in a row want a sign of a person
+                await delivered(harness, harness.inbound("", **place).address, scope)
             await harness.say(text, **{**place, **changes})
             messages.append([block["text"] for block in model.requests[-1].messages[-1]["content"]])
     request = model.requests[-1]
