@@ -89,11 +89,12 @@ ORDER BY CASE sessions.end_reason WHEN 'import' THEN messages.created_at END, me
 """Older parts may have been imported later."""
 
 JOB_RESULTS = f"""
-SELECT {MESSAGE_COLUMNS} FROM jobs JOIN messages ON messages.address_id = jobs.address_id
-    AND messages.external_id >= 'job:' || jobs.id || '@' AND messages.external_id < 'job:' || jobs.id || 'A'
-JOIN sessions ON sessions.id = messages.session_id
-WHERE jobs.id = :job AND {visible()} AND {SAID} ORDER BY messages.id DESC LIMIT :limit
+SELECT {MESSAGE_COLUMNS} FROM messages JOIN sessions ON sessions.id = messages.session_id
+WHERE messages.address_id IN (SELECT sessions.address_id FROM sessions WHERE {visible()})
+    AND messages.external_id >= 'job:' || :job || '@' AND messages.external_id < 'job:' || :job || 'A'
+    AND {visible()} AND {SAID} ORDER BY messages.id DESC LIMIT :limit
 """
+"""Wherever its target was then: a room may have moved, or have ceased to be the owner's."""
 
 INSERT_MESSAGE = """
 INSERT INTO messages (session_id, address_id, role, kind, text, blocks, sent, tools, tool_name, external_id,

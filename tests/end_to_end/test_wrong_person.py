@@ -221,6 +221,8 @@ async def _done(made: PopulatedHome, column: _Column, surface: VisibleRows, step
         more["reply_to"] = named["external"]
     elif surface.how == "cron":
         place["address"] = Address(platform="cron", chat_id="99")
+    elif surface.how == "job":
+        place["address"] = Address(platform="cron", chat_id=named["job"])
     reply = await made.hear(text, place, says("Done."), **more)
     if reply.answer is None:
         return ""
