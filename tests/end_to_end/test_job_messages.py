@@ -65,7 +65,7 @@ async def run(harness: GatewayHarness) -> list[str]:
         for item in due:
             assert item.answer is not None
             said.append(f"{item.address.key} {item.answer.text}")
-            await services.outbox.done(item.key, (f"posted-{item.id}",))
+            await services.outbox.done(item.key, (f"{7000 + item.id}",))
     return said
 
 
@@ -101,7 +101,7 @@ async def rows_of(harness: GatewayHarness, where: str = "origin = 'job'") -> lis
 async def test_a_reminder_is_shown_and_found_and_told_to_the_model_once(home: Path) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model) as harness:
-        await harness.say("good morning")
+        await harness.say("good morning", link_base="https://chat.example/")
         job = await planned(harness, "water the orchids", late_s=2 * 3600)
         (told,) = await run(harness)
         due = job.schedule.at
@@ -110,9 +110,10 @@ async def test_a_reminder_is_shown_and_found_and_told_to_the_model_once(home: Pa
         assert told.endswith(", 2 hours late: I was away): water the orchids")
         text = told.removeprefix("telegram:42 ")
         assert await transcript(harness) == ["user: good morning", "assistant: ok", f"assistant: {text}"]
-        assert "water the **orchids**" in (await harness.say("/recall orchids role:assistant")).text
         (row,) = await rows_of(harness)
-        assert row["posted_id"].startswith("posted-"), "a reply to it finds it"
+        recalled = (await harness.say("/recall orchids role:assistant")).text
+        assert "water the **orchids**" in recalled
+        assert f"https://chat.example/{row['posted_id']}" in recalled
         await harness.say("which ones?")
         await harness.say("and then?")
         _, frame, question = blocks(model.requests[1])
@@ -124,6 +125,22 @@ async def test_a_reminder_is_shown_and_found_and_told_to_the_model_once(home: Pa
         assert_extended(model.requests)
     async with open_gateway(home, model) as harness:
         await harness.say("still there?")
+        assert_extended(model.requests)
+
+
+async def test_a_reply_to_it_goes_on_in_its_conversation_with_what_it_said(home: Path) -> None:
+    model = ScriptedModel()
+    async with open_gateway(home, model) as harness:
+        await harness.say("hello")
+        await planned(harness, "water the orchids")
+        await run(harness)
+        await harness.say("thanks")
+        (row,) = await rows_of(harness)
+        await harness.say("which ones?", reply_to=row["posted_id"])
+        _, quoted, question = blocks(model.requests[-1])
+        assert quoted.startswith("[In answer to what you wrote")
+        assert "water the orchids" in quoted
+        assert question == "which ones?"
         assert_extended(model.requests)
 
 

@@ -28,7 +28,7 @@ ENDLESS = 2**63 - 1
 _PLACES = """
     CROSS JOIN addresses ON addresses.id = sessions.address_id CROSS JOIN scopes ON scopes.id = sessions.scope_id
 """
-PLATFORM_ID = "COALESCE(messages.external_id, messages.posted_id)"
+PLATFORM_ID = "COALESCE(CASE messages.origin WHEN 'job' THEN NULL ELSE messages.external_id END, messages.posted_id)"
 """Under which id the platform has a message: what a person said came with one, an answer got one."""
 _ITEM = f"""messages.id, messages.role, messages.sender_name, messages.sender_id, messages.origin, messages.created_at,
 messages.text, {PLATFORM_ID}, messages.quoted"""
