@@ -2,6 +2,7 @@
 
 The same session is held twice: with the memory blocks frozen in its prompt, as Mneme does, and with the blocks rendered
 anew from the files before each request, as one would do it first. Then with pauses, kept for five minutes and an hour.
+Last, ten conversations of one chat: what each begins with, and the same with the time at which it began in its prompt.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +30,7 @@ TURNS = 50
 KEY = "sk-ant-bench"
 READ, WRITE, WRITE_HOUR = 0.1, 1.25, 2.0
 """The price of a token read from the cache, or written to it for five minutes or an hour, in units of a plain one."""
+CONVERSATIONS = 10
 PAUSE_EVERY, PAUSE = 10, timedelta(minutes=20)
 HOUR = '[model]\ncache = "1h"\n'
 SUBJECTS = (
@@ -89,7 +92,8 @@ async def converse(
     for first, last in ((0, turns // 2), (turns // 2, turns)):
         claude = Claude(api_key=KEY, base_url=api.url, clock=SteadyClock())
         try:
-            async with open_gateway(home, claude if files is None else Naive(claude, files), options) as harness:
+            model = claude if files is None else Naive(claude, partial(_notes_in, files))
+            async with open_gateway(home, model, options) as harness:
                 for number in range(first, last):
                     if pausing is not None and number and number % PAUSE_EVERY == 0:
                         pausing.advance(minutes=PAUSE.total_seconds() / 60)
@@ -103,21 +107,42 @@ async def converse(
     return spending
 
 
-class Naive:
-    """Fills the role Model: in front of `model`, it puts what the note files in `home` hold now into each prompt."""
+async def begin_anew(home: Path, api: MessagesApi, *, has_minute: bool = False) -> list[dict[str, Any]]:
+    """Begins some conversations in one chat, some minutes apart; the usages of their first requests. `has_minute`: the
+    prompt says when each began, as it once did."""
+    await remember(home)
+    claude, minute = Claude(api_key=KEY, base_url=api.url, clock=SteadyClock()), 0
+    model = Naive(claude, lambda: f"This conversation began at 12:{minute:02d}.") if has_minute else claude
+    try:
+        async with open_gateway(home, model) as harness:
+            for minute in range(CONVERSATIONS):
+                for number in (1, 2):
+                    await harness.say(asked(number), message_id=f"{minute}-{number}")
+                await harness.say("/new", message_id=f"{minute}-new")
+    finally:
+        await claude.close()
+    return [usage for body, usage in zip(api.requests, api.usages, strict=True) if len(body["messages"]) == 1]
 
-    def __init__(self, model: Model, home: Path) -> None:
+
+class Naive:
+    """Fills the role Model: in front of `model`, it puts what `added` says now into each prompt."""
+
+    def __init__(self, model: Model, added: Callable[[], str]) -> None:
         self._model = model
-        self._home = home
+        self._added = added
 
     async def complete(
         self, request: Request, on_text: Callable[[str], None], on_wait: Callable[[str], None]
     ) -> Completion:
         """See `core.ports.Model`."""
-        notes = "\n\n".join(path.read_text() for path in sorted((self._home / "memories").rglob("*.md")))
         (prompt,) = request.system
-        system = ({**prompt, "text": f"{prompt['text']}\n\n# Your notes as they are now\n{notes}"},)
+        system = ({**prompt, "text": f"{prompt['text']}\n\n{self._added()}"},)
         return await self._model.complete(replace(request, system=system), on_text, on_wait)
+
+
+def _notes_in(home: Path) -> str:
+    notes = "\n\n".join(path.read_text() for path in sorted((home / "memories").rglob("*.md")))
+    return f"# Your notes as they are now\n{notes}"
 
 
 def share(usages: Sequence[dict[str, Any]]) -> float:
@@ -196,4 +221,19 @@ async def measure(home: Path) -> str:
     total = sum(anew.values())
     lines += ["", "| frozen: sent for the first time, once each | tokens | part |", "|---|---|---|"]
     lines += [f"| {part} | {tokens:,} | {100 * tokens / total:.1f} % |" for part, tokens in anew.most_common()]
+    lines += [
+        "",
+        f"| the prompt over {CONVERSATIONS} `/new` in one chat | tokens of the first requests | from the cache "
+        "after the first conversation | price, to uncached | refused |",
+        "|---|---|---|---|---|",
+    ]
+    for name, has_minute in (("without a time", False), ("with the minute at which each began", True)):
+        place = home / name.replace(" ", "-")
+        place.mkdir()
+        async with MessagesApi(key=KEY) as api:
+            first = await begin_anew(place, api, has_minute=has_minute)
+        lines.append(
+            f"| {name} | {sum(counts(first)):,} | {100 * share(first):.1f} % | {price(first):.3f}x | "
+            f"{len(api.refusals)} |"
+        )
     return "\n".join(lines)

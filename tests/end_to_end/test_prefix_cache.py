@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.bench.cache import HOUR, KEY, TURNS, converse, parts, price, share
+from tests.bench.cache import CONVERSATIONS, HOUR, KEY, TURNS, begin_anew, converse, parts, price, share
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.messages_api import MessagesApi
 
@@ -67,3 +67,14 @@ async def test_memory_rendered_anew_at_each_write_costs_a_prefix_each_time(home:
         assert api.refusals == []
     # The prompt is changed behind the meter, which can tell only that the server had the prefix no more.
     assert {cause: part.calls for cause, part in spending.misses} == {"first": 1, "evicted": 3}
+
+
+@pytest.mark.slow
+async def test_what_a_conversation_begins_with_is_in_the_cache_from_the_one_before(home: Path) -> None:
+    async with MessagesApi(key=KEY) as api:
+        first = await begin_anew(home, api)
+        assert api.refusals == []
+        bodies = [body for body in api.requests if len(body["messages"]) == 1]
+    assert len(first) == CONVERSATIONS
+    assert len({json.dumps([body["tools"], body["system"]]) for body in bodies}) == 1
+    assert share(first) > 0.8, f"{100 * share(first):.1f} % were read from the cache"
