@@ -57,7 +57,7 @@ class HomeFiles:
         people write and that have a paragraph with the words; the log of a database counts as that."""
         wanted = encodings(phrase)
         paths = sorted(self._home.rglob("*")) if wanted else []
-        names = [path.relative_to(self._home).as_posix() for path in paths if _has(path, wanted, has_words)]
+        names = [_place(path.relative_to(self._home)) for path in paths if _has(path, wanted, has_words)]
         return list(dict.fromkeys(name.removesuffix("-wal") for name in names))
 
     def note(self, line: str) -> bool:
@@ -78,6 +78,12 @@ class HomeFiles:
     def _entries(self) -> list[str]:
         """Of the history (prompt_toolkit: a blank line, the time behind #, the text behind +)."""
         return _ENTRY.split(_text_of(self._home / HISTORY))
+
+
+def _place(path: Path) -> str:
+    """Without what people have named, who may be others than the one who reads it: their skills."""
+    is_of_skill = path.parts[:1] == ("memories",) and path.parts[2:3] == ("skills",)
+    return "/".join(path.parts[:3] if is_of_skill else path.parts)
 
 
 def encodings(phrase: str) -> frozenset[bytes]:
