@@ -123,7 +123,7 @@ async def test_guidance_about_a_tool_stands_only_where_the_session_has_it(prompt
     text = await prompt.write(context(), HINT)
     assert "\n- Durable facts" in text
     assert "use session_search" in text
-    assert "reminder" not in text
+    assert "reminder tool" not in text
     here = context()
     incognito = replace(here, session=replace(here.session, is_incognito=True))
     text = await prompt.write(incognito, HINT)
