@@ -242,6 +242,11 @@ class Discord(_Section):
     message_content: bool
 
 
+class SessionOptions(_Section):
+    idle_hours: Annotated[float, Field(ge=0, le=100_000)]
+    daily_at: Annotated[str, Field(pattern=r"^(([01]\d|2[0-3]):[0-5]\d)?$")]
+
+
 class Cron(_Section):
     late_after_s: Seconds
 
@@ -271,6 +276,7 @@ class Settings(_Section):
     home: Path
     general: General
     model: ModelOptions
+    sessions: SessionOptions
     owner: Owner
     access: Access
     room: Room

@@ -13,8 +13,9 @@ import sys
 import threading
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
-from datetime import timedelta
+from datetime import time, timedelta
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 from filelock import FileLock, Timeout
 
@@ -25,7 +26,7 @@ from core.agent.delegation import NAME as DELEGATE
 from core.agent.delegation import Delegate
 from core.agent.offline import Offline
 from core.agent.prompt import Prompt, Sections
-from core.agent.sessions import SessionTracker
+from core.agent.sessions import Boundary, SessionTracker
 from core.agent.skill_turns import SkillTurns
 from core.agent.tool_runner import ToolRunner
 from core.agent.turn import Agent
@@ -258,7 +259,12 @@ async def build_router(
             budget=settings.delegation,
         )
         tools.append(delegate.tool())
-    sessions = SessionTracker(services.conversations, prompt, memory, services.clock, settings.model, helper)
+    boundary = Boundary(
+        idle=timedelta(hours=settings.sessions.idle_hours),
+        daily_at=time.fromisoformat(settings.sessions.daily_at) if settings.sessions.daily_at else None,
+        zone=ZoneInfo(zone),
+    )
+    sessions = SessionTracker(services.conversations, prompt, memory, services.clock, settings.model, helper, boundary)
     agent = Agent(
         model=metered,
         conversations=services.conversations,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime, time, timedelta, tzinfo
 
 import structlog
 
@@ -76,6 +76,25 @@ class Turn:
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Boundary:
+    """When a conversation goes on without its earlier part: after so long a rest, and at this time of each day."""
+
+    idle: timedelta | None = None
+    daily_at: time | None = None
+    zone: tzinfo = UTC
+
+    def crossed(self, last_at: datetime, now: datetime) -> EndReason | None:
+        if self.idle and now - last_at >= self.idle:
+            return "idle"
+        if self.daily_at is not None:
+            local = now.astimezone(self.zone)
+            today = datetime.combine(local, self.daily_at, self.zone)
+            latest = today if today <= local else datetime.combine(local - timedelta(days=1), self.daily_at, self.zone)
+            return "daily" if last_at < latest else None
+        return None
+
+
 class SessionTracker:
     """Opens, titles and ends sessions, and tells `memory`. Without a `helper` a person's first words are the title."""
 
@@ -87,7 +106,9 @@ class SessionTracker:
         clock: Clock,
         options: ModelOptions,
         helper: Model | None,
+        boundary: Boundary | None = None,
     ) -> None:
+        self._boundary = boundary or Boundary()
         self._conversations = conversations
         self._prompt = prompt
         self._memory = memory
@@ -107,6 +128,10 @@ class SessionTracker:
         if session.scope != turn.scope or not session.sight <= turn.scopes:
             # Less may be seen here than when the prompt was written: neither it nor what was recalled then may stay.
             session, rows = await self._followed(session, blank, "rights", turn.epoch), []
+            session = await self._with_prompt(session, turn)
+        elif rows and (reason := self._crossed(session)) is not None:
+            after = replace(blank, parent_id=session.id, title=numbered(session))
+            session, rows = await self._followed(session, after, reason, turn.epoch), []
             session = await self._with_prompt(session, turn)
         elif not session.system_prompt:
             session = await self._with_prompt(session, turn)
@@ -152,6 +177,29 @@ class SessionTracker:
         if message_id is not None:
             await self._memory.amended(message_id)
         return message_id is not None
+
+    async def branch(
+        self, session: Session, scopes: frozenset[Scope], title: str | None, epoch: ErasureEpoch | None = None
+    ) -> Session:
+        """A child at the same address, with a lineage of its own, that shares all that this session was sent."""
+        rows = await self._conversations.history(session, scopes)
+        own = [row.id for row in rows if row.session_id == session.id and row.kind != "summary"]
+        shared = replace(
+            session,
+            parent_id=session.id,
+            opens_at=session.opens_at or min(own, default=None),
+            title=title,
+            started_at=self._clock.now(),
+            system_prompt="",
+            external_id=None,
+            last_at=None,
+            root_id=None,
+        )
+        opened = await self._followed(session, shared, "branch", epoch)
+        summaries = [replace(row, id=0, session_id=opened.id) for row in rows if row.kind == "summary"]
+        if summaries:
+            await self._conversations.append(summaries, epoch=epoch)
+        return await self._conversations.keep_prompt(opened.id, session.system_prompt, session.sight, epoch)
 
     async def undo(
         self, undoing: Undoing, ids: Collection[int], epoch: ErasureEpoch | None = None
@@ -232,6 +280,11 @@ class SessionTracker:
             parent_id = after.parent_id or (before.id if before else None)
             await self._memory.on_session_switch(opened.id, parent_id, "resume" if reason == "new" else reason)
         return opened
+
+    def _crossed(self, session: Session) -> EndReason | None:
+        if session.is_incognito:
+            return None
+        return self._boundary.crossed(session.last_at or session.started_at, self._clock.now())
 
     async def _ended(self, session: Session) -> None:
         rows = await self._conversations.history(session, frozenset({session.scope}))

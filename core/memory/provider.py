@@ -92,8 +92,9 @@ class MemoryProvider(ABC):
         """`messages`: its own rows that are not erased, oldest first."""
 
     async def on_session_switch(self, new_id: int, parent_id: int | None, reason: str) -> None:
-        """The conversation goes on in session `new_id`. `reason`: new, compression (of `parent_id`, which
-        was too long), resume (of `parent_id`, or of itself), rights (less may be seen than before)."""
+        """The conversation goes on in session `new_id`. `reason`: new, compression (of `parent_id`, which was too
+        long), idle, daily (of `parent_id`, which rested), branch (of `parent_id`), resume (of `parent_id`, or of
+        itself), rights (less may be seen than before)."""
 
     async def on_pre_compress(self, session: Session, messages: Sequence[Message]) -> str:
         """The session goes on in a child without its earlier turns: what of `messages` must survive, for the prompt of

@@ -145,14 +145,18 @@ _DELETE_TITLE_MADE_OF_IT = """
 UPDATE sessions SET title = NULL
 FROM sessions AS first
 WHERE first.id = :session_id AND COALESCE(first.root_id, first.id) = first.id AND first.external_id IS NULL
-    AND COALESCE(sessions.root_id, sessions.id) = first.id
-    AND (sessions.title = first.title OR instr(sessions.title, first.title || ' #') = 1)
+    AND (COALESCE(sessions.root_id, sessions.id) = first.id OR sessions.parent_id IN (
+        SELECT id FROM sessions AS part WHERE COALESCE(part.root_id, part.id) = first.id
+    ))
+    AND (sessions.title = first.title OR instr(sessions.title, first.title || ' #') = 1
+        OR instr(sessions.title, first.title || ' (branch)') = 1)
     AND NOT EXISTS (
         SELECT 1 FROM messages WHERE session_id = :session_id AND id < :id AND role = 'user' AND kind = 'chat'
     )
     AND NOT EXISTS (
         SELECT 1 FROM messages
-        WHERE session_id = :session_id AND kind = 'command' AND text = '/title ' || first.title
+        WHERE session_id IN (:session_id, first.parent_id) AND kind = 'command'
+            AND text IN ('/title ' || first.title, '/branch ' || first.title)
     )
 """
 """Deletes the title made of the first words of a conversation from all its parts, not one given by hand or imported."""

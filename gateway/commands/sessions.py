@@ -69,7 +69,7 @@ class SessionCommands:
             now = f"is called{texts.titled(present)}" if present else "has no title yet"
             return Answer(text=f"This conversation {now}. `/title Holidays in May` gives it a title.")
         if len(title) > TITLE_CHARS:
-            raise Refused(f"A title has at most {TITLE_CHARS} characters; this has {len(title)}.")
+            raise Refused(texts.TITLE_TOO_LONG.format(most=TITLE_CHARS, chars=len(title)))
         await self._services.conversations.retitle(context.session.id, title, context.epoch)
         return Answer(text=f"This conversation is called{texts.titled(title)} now.")
 

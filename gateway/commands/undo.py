@@ -18,6 +18,7 @@ from core.text.normalize import on_one_line, shortened
 from core.types import Answer, Command, Message
 from gateway import texts
 from gateway.commands.registry import CommandContext, announced, button, number_in
+from gateway.commands.sessions import TITLE_CHARS
 from gateway.services import Services
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ QUOTED_CHARS = 60
 class UndoCommands:
     """Over the conversations of `services`; `tracker` tells memory."""
 
-    specs = announced("undo", "retry")
+    specs = announced("undo", "retry", "branch")
 
     def __init__(self, services: Services, tracker: SessionTracker) -> None:
         self._services = services
@@ -38,6 +39,8 @@ class UndoCommands:
     async def run(self, command: Command, context: CommandContext) -> Answer:
         if command.name == "retry":
             return await self._retry(context)
+        if command.name == "branch":
+            return await self._branch(" ".join(command.arguments.split()), context)
         words = command.arguments.strip().lower()
         if words == "back":
             return await self._bring_back(context)
@@ -90,6 +93,17 @@ class UndoCommands:
             origin=question.origin,
         )
         return Answer(text="", asks=inbound)
+
+    async def _branch(self, title: str, context: CommandContext) -> Answer:
+        session = context.session
+        if not await self._services.conversations.history(session, context.scopes):
+            raise Refused(texts.NOTHING_TO_BRANCH)
+        if len(title) > TITLE_CHARS:
+            raise Refused(texts.TITLE_TOO_LONG.format(most=TITLE_CHARS, chars=len(title)))
+        title = title or f"{session.title} (branch)" if title or session.title else ""
+        branch = await self._tracker.branch(session, context.scopes, title or None, context.epoch)
+        text = texts.BRANCHED.format(title=texts.titled(branch.title), number=session.id)
+        return Answer(text=text, buttons=(button(f"Back to {session.id}", "sessions", str(session.id)),))
 
     async def _turns(self, context: CommandContext) -> Sequence[Sequence[Message]]:
         """The turns of this conversation that the model sees, the last one first; not those before it branched off. In

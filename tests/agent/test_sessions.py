@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime, time, timedelta
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
-from core.agent.sessions import ENDLESS, numbered, window_of
+from core.agent.sessions import ENDLESS, Boundary, numbered, window_of
 from core.types import Address, Scope, Usage
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 from tests.fixtures.samples import message, session
@@ -136,3 +138,21 @@ async def _searched(harness: GatewayHarness, model: ScriptedModel, query: str) -
     result = json.loads(content if isinstance(content, str) else content[0]["text"])
     sessions: list[dict[str, Any]] = result["sessions"]
     return sessions
+
+
+@pytest.mark.parametrize(
+    ("last", "now", "reason"),
+    [
+        ("2026-11-20T21:00", "2026-11-21T02:59", None),
+        ("2026-11-20T21:00", "2026-11-21T03:00", "daily"),
+        ("2026-11-21T03:01", "2026-11-21T08:00", None),
+        ("2026-11-21T03:01", "2026-11-21T15:01", "idle"),
+    ],
+)
+def test_a_boundary_is_a_rest_or_a_time_of_the_day_where_the_person_lives(
+    last: str, now: str, reason: str | None
+) -> None:
+    boundary = Boundary(idle=timedelta(hours=12), daily_at=time(4), zone=ZoneInfo("Europe/Paris"))
+    last_at, present = (datetime.fromisoformat(f"{one}+00:00") for one in (last, now))
+    assert boundary.crossed(last_at, present) == reason
+    assert Boundary().crossed(last_at, present) is None

@@ -183,3 +183,49 @@ async def test_a_conversation_is_named_by_any_of_its_numbers(home: Path) -> None
         assert "4 messages" in listed
         assert "**2**" in (await harness.say("/sessions heron")).text
         assert "conversation 2" in (await harness.say("/sessions 1")).text
+
+
+async def test_a_branch_shares_the_past_and_leaves_the_conversation_as_it_is(home: Path) -> None:
+    model = ScriptedModel()
+    async with open_gateway(home, model) as harness:
+        assert "Nothing has been said" in (await harness.say("/branch")).text
+        await harness.say("The heron is grey")
+        branched = await harness.say("/branch Walruses")
+        assert "“Walruses”" in branched.text
+        assert "`/sessions 1`" in branched.text
+        await harness.say("The walrus is pink")
+        assert model.requests[1].system == model.requests[0].system
+        before, after = _plain(model, 0), _plain(model, 1)
+        assert after[: len(before)] == before
+        assert "no more" in (await harness.say("/undo 2")).text, "what was said before the branch stays"
+        await harness.say("/undo back")
+        listed = (await harness.say("/sessions")).text
+        assert ("**1**" in listed, "**2** Walruses" in listed) == (True, True)
+        await harness.say("/sessions 1")
+        await harness.say("And now?")
+        assert ("heron" in _asked(model), "walrus" in _asked(model)) == (True, False)
+        await harness.say("/sessions 2")
+        await harness.say("Here?")
+        assert ("heron" in _asked(model), "walrus" in _asked(model), "And now" in _asked(model)) == (True, True, False)
+
+
+def _plain(model: ScriptedModel, number: int) -> list[str]:
+    """The messages of a request without their cache marks."""
+    rows = [(row["role"], block["text"]) for row in model.requests[number].messages for block in row["content"]]
+    return [f"{role}: {text}" for role, text in rows]
+
+
+async def test_after_a_long_rest_a_conversation_goes_on_without_its_past_in_the_window(home: Path) -> None:
+    model = ScriptedModel()
+    async with open_gateway(home, model, "[sessions]\nidle_hours = 2.0\n") as harness:
+        await harness.say("The heron is grey")
+        await harness.say("Really")
+        assert "heron" in _asked(model)
+        await harness.services.database.execute("UPDATE sessions SET last_at = last_at - 7300", {})
+        reply = await harness.say("Hello again")
+        assert reply.text == "ok", "quietly"
+        assert "Really" not in _asked(model)
+        assert "heron" in (await harness.say("/recall heron")).text
+        (row,) = await _rows(harness, "SELECT parent_id, root_id, title FROM sessions WHERE id = 2")
+        assert row == (1, 1, "The heron is grey #2")
+        assert "**1**" not in (await harness.say("/sessions")).text
