@@ -22,7 +22,8 @@ from core.text.normalize import shortened
 from core.types import Json, Tool, ToolContext
 
 HEADING = "# Skills\nProcedures that you keep. Before you do what one is for, read it with skill_view, and follow it."
-LIST_CHARS = 20_000
+LIST_CHARS = VIEW_CHARS = 20_000
+FILES_SHOWN = 50
 _OWN = ("skills_list", "skill_view", "skill_manage", "memory", "reminder")
 """Tools that tell only what the person has typed or said yes to."""
 
@@ -38,6 +39,7 @@ class _View(BaseModel):
 
     name: str
     path: str = Field(default="", description="A file of the skill, such as references/steps.md; without it SKILL.md.")
+    line: int = Field(default=1, ge=1, description="Where to begin, when an answer was cut.")
 
 
 class _Manage(BaseModel):
@@ -109,16 +111,18 @@ class SkillTools:
         skill = await self._skills.find(asked.name, context.scopes)
         if skill.is_disabled:
             raise ToolError(f"The skill {skill.name} is switched off; the person can switch it on with /skills.")
-        if asked.path:
-            return cleaned(await self._skills.text(skill, asked.path))
-        return await self.shown(skill, context)
+        if asked.path not in ("", SKILL_FILE):
+            return _from(cleaned(await self._skills.text(skill, asked.path)), asked.line)
+        return await self.shown(skill, context, asked.line)
 
-    async def shown(self, skill: Skill, context: ToolContext) -> str:
-        """Its SKILL.md, and which files it has; counts it as used."""
-        text = cleaned(await self._skills.text(skill))
+    async def shown(self, skill: Skill, context: ToolContext, line: int = 1) -> str:
+        """Its SKILL.md from a line on, and which files it has; counts it as used."""
+        text = _from(cleaned(await self._skills.text(skill)), line)
         if not context.session.is_incognito:
             await self._skills.used(skill, context.epoch)
-        files = [f"- {path} ({size:,} bytes)" for path, size in (await self._skills.files(skill)).items()]
+        held = list((await self._skills.files(skill)).items())
+        files = [f"- {path} ({size:,} bytes)" for path, size in held[:FILES_SHOWN]]
+        files += [f"- and {len(held) - FILES_SHOWN:,} more"] if len(held) > FILES_SHOWN else []
         return "\n".join([text.rstrip(), *(["", "Its files, for skill_view with a path:", *files] if files else [])])
 
     async def _manage(self, arguments: Json, context: ToolContext) -> str:
@@ -143,6 +147,15 @@ class SkillTools:
             return None
         which = f"what {found.tool_name} has found" if found.role == "tool" else "what somebody else wrote"
         return f"this conversation has {which}, which may be where it comes from"
+
+
+def _from(text: str, line: int) -> str:
+    """What stands from a line on, as much as is shown at a time."""
+    rest = "".join(text.splitlines(keepends=True)[line - 1 :])
+    if len(rest) <= VIEW_CHARS:
+        return rest
+    shown = rest[:VIEW_CHARS].rpartition("\n")[0] or rest[:VIEW_CHARS]
+    return f"{shown}\n[cut: it goes on with line={line + shown.count(chr(10)) + 1}]"
 
 
 def described(skill: Skill) -> str:

@@ -80,6 +80,22 @@ async def test_it_is_listed_read_and_counted(home: Path) -> None:
     assert missing == "The skill sort-mail has no file references/no.md; it has scripts/run.py."
 
 
+async def test_a_long_skill_is_read_in_parts(home: Path) -> None:
+    folder, lines = home / "skills" / "sort-mail", [f"Step {number}: look at it." for number in range(2_000)]
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text(skill_text("sort-mail", body="\n".join(lines)))
+    model = ScriptedModel(calls(("skill_view", {"name": "sort-mail"})), says("More."))
+    async with open_gateway(home, model) as harness:
+        await harness.say("how do we sort the mail?")
+        read = result(model)
+        while "[cut: it goes on with line=" in read:
+            read, _, line = read.rpartition("[cut: it goes on with line=")
+            model.script[:] = [calls(("skill_view", {"name": "sort-mail", "line": int(line[:-1])})), says("More.")]
+            await harness.say("go on")
+            read += result(model)
+    assert read == skill_text("sort-mail", body="\n".join(lines))
+
+
 async def test_what_comes_of_the_persons_own_words_is_kept_at_once(home: Path) -> None:
     async with open_gateway(home, ScriptedModel(CREATE, says("Kept."))) as harness:
         await harness.say("remember how we sort the mail, as a skill", "7")
