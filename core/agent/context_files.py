@@ -123,17 +123,8 @@ class ContextFiles:
         path = {"type": "string", "description": "The rule's path, as the list in your prompt has it."}
         schema = {"type": "object", "properties": {"path": path}, "required": ["path"], "additionalProperties": False}
         said = "Read a rule of one of your owner's projects, from the list in your prompt."
-        return (
-            Tool(
-                name="read_rule",
-                description=said,
-                schema=schema,
-                run=self._rule,
-                is_quote=True,
-                is_reading=True,
-                is_offered=_has_rules,
-            ),
-        )
+        rule = Tool(name="read_rule", description=said, schema=schema, run=self._rule, is_quote=True, is_reading=True)
+        return (replace(rule, is_offered=_has_rules),)
 
     @property
     def folders(self) -> Sequence[Path]:
