@@ -122,7 +122,7 @@ _LAST_UNDONE = f"""
 ORDER BY messages.id
 """
 """Not the answer to what was erased since."""
-_SHOWN = f"FROM messages WHERE session_id IN ({PARTS}) AND kind IN ('chat', 'quote')"
+_SHOWN = f"FROM messages WHERE session_id IN ({PARTS}) AND kind IN ('chat', 'quote') AND origin <> 'job'"
 _INSTEAD = f"""
 SELECT id {_SHOWN} AND id > COALESCE((SELECT MAX(id) {_SHOWN} AND role = 'user' AND id < :first), 0)
     AND id < COALESCE((SELECT MIN(id) {_SHOWN} AND role = 'user' AND id > :last), 9223372036854775807)

@@ -110,7 +110,7 @@ class UndoCommands:
         a room, what was said without an answer is no turn."""
         conversations, session = self._services.conversations, context.session
         rows = await conversations.history(session, context.scopes)
-        said = turns([row for row in rows if row.kind in ("chat", "quote")])
+        said = turns([row for row in rows if row.kind in ("chat", "quote") and row.origin != "job"])
         parts = await conversations.parts(session)
         own = takewhile(lambda turn: all(row.session_id in parts for row in turn), reversed(said))
         return [turn for turn in own if not context.scope.is_room or any(row.role == "assistant" for row in turn)]

@@ -16,13 +16,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from core.guard.fence import ANSWERING, FORWARDED, OPENING
+from core.dates.schedule import Schedule
+from core.guard.fence import ANSWERING, DELIVERED, FORWARDED, OPENING
 from core.models.claude import Claude
 from core.ports import Model
+from core.store.jobs import Job
+from core.store.mailbox import OutboxItem
 from core.store.usage import Spending
-from core.types import Completion, Quoted, Request
+from core.types import Answer, Completion, Quoted, Request
 from tests.fixtures.clock import SteadyClock
-from tests.fixtures.gateway_harness import open_gateway
+from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 from tests.fixtures.messages_api import MessagesApi
 from tests.fixtures.prefix_cache import bare, blocks_of, tokens_of
 
@@ -77,6 +80,17 @@ async def remember(home: Path) -> None:
         await harness.say("/new", message_id="new")
 
 
+async def deliver(harness: GatewayHarness, number: int) -> None:
+    """A reminder of the person arrives in the conversation."""
+    services, chat = harness.services, harness.inbound("")
+    now = services.clock.now()
+    schedule, text = Schedule(zone="Europe/Lisbon", at=now), f"call Ana about turn {number}"
+    planned = Job(schedule=schedule, text=text, target=chat.address, scope=chat.scope, created_at=now, next_at=now)
+    key = f"job:{(await services.jobs.add(planned)).id}:{now.isoformat()}"
+    await services.outbox.put(OutboxItem(key=key, kind="reminder", address=chat.address, answer=Answer(text=text)))
+    await services.outbox.done(key, (f"{90_000 + number}",))
+
+
 async def converse(
     home: Path,
     api: MessagesApi,
@@ -97,6 +111,8 @@ async def converse(
                 for number in range(first, last):
                     if pausing is not None and number and number % PAUSE_EVERY == 0:
                         pausing.advance(minutes=PAUSE.total_seconds() / 60)
+                    if number % 6 == 5:
+                        await deliver(harness, number)
                     await harness.say(asked(number), message_id=f"turn{number}", **around(number))
                 address = harness.inbound("").address
                 session = await harness.services.conversations.current(address)
@@ -188,6 +204,8 @@ def _part(place: str, block: dict[str, Any]) -> str:
         return "memory fences"
     if block["text"].startswith((f"[{ANSWERING}", f"[{FORWARDED}")):
         return "replies and forwards"
+    if block["text"].startswith(f"[{DELIVERED}"):
+        return "results of jobs"
     return "time lines" if block["text"].startswith("[") else "what was said"
 
 

@@ -176,6 +176,24 @@ async def test_what_is_edited_or_said_in_passing_keeps_its_frame(home: Path) -> 
         assert ["cat" in line for line in framed] == [False, True]
 
 
+async def test_what_is_undone_takes_no_reminder_along(home: Path) -> None:
+    model = ScriptedModel()
+    async with open_gateway(home, model) as harness:
+        await harness.say("hello")
+        await planned(harness, "water the orchids")
+        await run(harness)
+        await harness.say("which ones?")
+        await planned(harness, "feed the cat")
+        await run(harness)
+        await harness.say("/undo")
+        said = await transcript(harness)
+        assert [line.rpartition(": ")[2] for line in said] == ["hello", "ok", "water the orchids", "feed the cat"]
+        await harness.say("what now?")
+        frame = blocks(model.requests[-1])[-2]
+        assert "orchids" in frame, "the turn that had framed it is gone"
+        assert "cat" in frame
+
+
 async def test_a_scheduled_answer_names_its_question_and_the_next_run_sees_the_last_three(home: Path) -> None:
     model = ScriptedModel(says("ok"), *(says(f"Rain, {number} degrees") for number in range(5)))
     async with open_gateway(home, model) as harness:

@@ -37,7 +37,7 @@ async def test_at_least_97_percent_of_the_input_after_the_first_turn_comes_from_
         fences = [line for line in prefix(bodies[-1]) if "<memory-context>" in line]
         assert len(fences) > 10, "memory had its say"
         assert any(" f" in line for line in fences), "facts too"
-        for frame in ("[In answer to", "[Forwarded from"):
+        for frame in ("[In answer to", "[Forwarded from", "[Your own reminders"):
             assert any(frame in line for line in prefix(bodies[-1])), frame
         assert share(api.usages) >= 0.97, f"{100 * share(api.usages):.1f} % were read from the cache"
         assert price(api.usages) <= 0.15, f"it cost {price(api.usages):.3f} of the same uncached"
