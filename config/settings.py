@@ -144,11 +144,16 @@ class ModelOptions(_Section):
     helper: Name
     max_tokens: Count
     window_tokens: Annotated[int, Field(ge=8000, le=10**8)]
+    windows: Mapping[str, Annotated[int, Field(ge=8000, le=10**8)]]
     max_rounds: Annotated[int, Field(gt=0, le=1000)]
     cache: CacheLife
     tool_timeout_s: Seconds
     tries: Annotated[int, Field(gt=0, le=100)]
     patience_s: Seconds
+
+
+class CompressionOptions(_Section):
+    threshold: Annotated[float, Field(ge=0.2, le=0.95)]
 
 
 class Owner(_Section):
@@ -276,6 +281,7 @@ class Settings(_Section):
     home: Path
     general: General
     model: ModelOptions
+    compression: CompressionOptions
     sessions: SessionOptions
     owner: Owner
     access: Access

@@ -243,7 +243,8 @@ class Usage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """One conversation at one address. `opens_at`: the parent's first message that the model still sees. `sight`: what
+    """One conversation at one address. `opens_at`: the parent's first message that the model still sees, besides the
+    first exchange of the lineage, from `head_from` until `head_until`, both inclusive. `sight`: what
     could be seen since the prompt was written. `is_incognito`: it lives in memory only. `is_delegated`: the model talks
     to itself there, on behalf of its parent, whose lineage is another. `link_base`: see `Inbound`."""
 
@@ -259,6 +260,8 @@ class Session:
     parent_id: int | None = None
     root_id: int | None = None
     opens_at: int | None = None
+    head_from: int | None = None
+    head_until: int | None = None
     external_id: str | None = None
     last_at: datetime | None = None
     ended_at: datetime | None = None

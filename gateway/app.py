@@ -21,6 +21,7 @@ from filelock import FileLock, Timeout
 
 from adapters.terminal.adapter import Terminal
 from config.settings import SOUL, Settings
+from core.agent.compression import Compressor, Flush, Summarizer, Windows
 from core.agent.context_files import ContextFiles
 from core.agent.delegation import NAME as DELEGATE
 from core.agent.delegation import Delegate
@@ -36,6 +37,7 @@ from core.facts.extraction import FactReader
 from core.facts.provider import FactRanking, FactsProvider, KnownFacts
 from core.memory.manager import MemoryManager, hooks_of
 from core.memory.provider import MemoryProvider
+from core.models.claude import Claude
 from core.models.wrappers import FallbackModel, MeteredModel
 from core.notes.curator import Curator
 from core.notes.provider import NotesProvider
@@ -218,6 +220,7 @@ async def build_router(
     """The way of a message through the core, without platforms. The caller shuts the memory down."""
     settings, zone = services.settings, services.settings.general.zone
     metered = MeteredModel(model, services.usage_log, services.clock, settings.model.cache)
+    windows = Windows(settings.model, helper.window if isinstance(helper, Claude) else None)
     helper = None if helper is None else MeteredModel(helper, services.usage_log, services.clock, settings.model.cache)
     owner_notices = OwnerNotices(services)
     services.inbox.on_set_aside = owner_notices.tell_of_dead_letter
@@ -265,17 +268,28 @@ async def build_router(
         zone=ZoneInfo(zone),
     )
     sessions = SessionTracker(services.conversations, prompt, memory, services.clock, settings.model, helper, boundary)
+    prompt.longest = windows.longest
+    tool_runner = ToolRunner(tools, settings.model.tool_timeout_s)
+    compressor = Compressor(
+        conversations=services.conversations,
+        sessions=sessions,
+        memory=memory,
+        flush=Flush(metered, tool_runner, settings.model, services.clock),
+        summarizer=Summarizer(helper, settings.model.helper, services.clock, zone),
+        windows=windows,
+        threshold=settings.compression.threshold,
+    )
     agent = Agent(
         model=metered,
         conversations=services.conversations,
-        sessions=sessions,
+        compressor=compressor,
         prompt=prompt,
-        tool_runner=ToolRunner(tools, settings.model.tool_timeout_s),
+        tool_runner=tool_runner,
         clock=services.clock,
         options=settings.model,
     )
     groups: list[CommandGroup] = [
-        SessionCommands(services, sessions),
+        SessionCommands(services, sessions, compressor),
         UndoCommands(services, sessions),
         RecallCommands(services.recall, recall, services.zone),
         FactCommands(services),

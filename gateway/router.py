@@ -381,6 +381,13 @@ class Router:
         answer = None if answered is None else answered.answer
         if answer is not None and is_last:
             answer = replace(answer, text=f"{answer.text}\n\n{texts.IN_A_ROW}")
+        if answered is not None and answer is not None:
+            said = [answer.text]
+            if answered.has_condensed:
+                said.append(texts.CONDENSED_INCOGNITO if answered.session.is_incognito else texts.CONDENSED)
+            if answered.is_too_long:
+                said.append(texts.TOO_LONG)
+            answer = replace(answer, text="\n\n".join(said))
         await self._deliver(batch, answer)
         return answered
 

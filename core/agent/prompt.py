@@ -9,8 +9,9 @@ indexed or exported. The same rows give the same bytes, always: the provider's p
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -24,9 +25,14 @@ from core.memory.manager import MemoryManager
 from core.notes.notebook import OwnerFiles
 from core.types import Account, Attachment, Json, Message, Quoted, Session, Tool, ToolContext
 
+CHARS_PER_TOKEN = 3.5  # no tokenizer exists outside the provider; real usage corrects this after the first call
+LEFT_OUT = "[… {count:,} characters are left out here; nothing of it is lost …]"
 SOUL_CHARS = 20_000
+LONG_CHARS = 2_000
+"""A message of fewer is sent whole, whatever the model reads."""
+ASKED_CHARS = 50_000
+"""Of what was said, with what memory is asked."""
 AGENTS_CHARS = 20_000
-KEPT_CHARS = 8_000
 
 GUIDANCE = Path(__file__).with_name("guidance.md")
 """The part of the prompt that says how the assistant works, for every owner. What a line says of a ``{tool}``, which it
@@ -93,10 +99,11 @@ class Prompt:
         self._budget_chars = budget_chars
         self._tools = tools
         self._sections = sections or Sections()
+        self.longest: Callable[[str], float] = lambda model: math.inf
+        """The most tokens of one message, by the name of the model."""
 
-    async def write(self, context: ToolContext, hint: str, kept: str = "") -> str:
-        """The prompt of a session; `kept`: what memory keeps of the one it continues. The time is not in it, so that
-        what a chat begins with next is in the cache still."""
+    async def write(self, context: ToolContext, hint: str) -> str:
+        """The prompt of a session. The time is not in it, so that what a chat begins with next is in the cache."""
         soul = await self._owner_files.text("SOUL.md", SOUL_CHARS)
         agents = await self._owner_files.text("AGENTS.md", AGENTS_CHARS)
         memory = await self._memory.system_prompt_block(context)
@@ -105,7 +112,6 @@ class Prompt:
             self._guidance_in(context.session),
             await self._sections.instructions(context),
             f"# What you know\n{memory}" if memory else "",
-            f"# What came before in this conversation\n{neutralise(kept)[:KEPT_CHARS]}" if kept else "",
             await self._sections.skills(context),
             f"# Instructions of your owner\n{agents}" if agents else "",
             await self._sections.context_files(context),
@@ -128,7 +134,7 @@ class Prompt:
         if not rows:
             return []
         text = "\n".join(row.text for row in rows)
-        lines = await self._memory.prefetch(text, context) if text.strip() else ()
+        lines = await self._memory.prefetch(text[:ASKED_CHARS], context) if text.strip() else ()
         framed = await self._frames(rows, earlier, context)
         *others, last = [
             replace(row, sent=(*(row.sent or ()), *map(_block, frames)))
@@ -160,7 +166,10 @@ class Prompt:
             yield self._frame(row.quoted, row, context)
         if reports:
             yield reports
-        yield neutralise(row.text) or "(no text)"
+        # Where it is longer than the model can read: it is kept whole.
+        is_long = len(row.text) > LONG_CHARS
+        text = cut(row.text, self.longest(context.session.model)) if is_long else row.text
+        yield neutralise(text) or "(no text)"
 
     def _reports(self, earlier: Sequence[Message], context: ToolContext) -> str:
         """The last results of jobs behind those that a turn has framed; of a scheduled question, those there are."""
@@ -337,3 +346,49 @@ def _answered(turns: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
             out.append(turn)
             called = [block["id"] for block in turn["content"] if block.get("type") == "tool_use"]
     return out
+
+
+def tokens_in(text: str) -> float:
+    """An estimate, of bytes: what is not written in Latin letters takes more of them, and more tokens."""
+    return (len(text) if text.isascii() else len(text.encode("utf-8", "replace"))) / CHARS_PER_TOKEN
+
+
+def tokens_of(row: Message) -> float:
+    """An estimate of what a row takes in a request."""
+    blocks = row.sent or row.blocks
+    if blocks is None:
+        return tokens_in(row.text)
+    return sum(tokens_in(text) for block in blocks for text in _texts(block))
+
+
+def tokens(session: Session, rows: Sequence[Message]) -> float:
+    """Tokens of the next request: the real usage of the last call and an estimate of the rest."""
+    estimated = 0.0
+    for row in reversed(rows):
+        # What a carried row cost was the cost of its own, longer conversation.
+        if row.usage and row.usage.sent and row.session_id == session.id:
+            return row.usage.sent + row.usage.output + estimated
+        estimated += tokens_of(row)
+    return tokens_in(session.system_prompt) + estimated
+
+
+def _texts(value: Any) -> Iterable[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for item in value.values():
+            yield from _texts(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _texts(item)
+
+
+def cut(text: str, limit_tokens: float) -> str:
+    """`text` as it is sent where it is longer than the model can read: its beginning, its end, and how much is left out
+    between them."""
+    taken = tokens_in(text)
+    if taken <= limit_tokens:
+        return text
+    chars = int(len(text) * limit_tokens / taken)
+    first, last = chars * 3 // 4, chars // 4
+    return f"{text[:first]}\n{LEFT_OUT.format(count=len(text) - first - last)}\n{text[len(text) - last :]}"

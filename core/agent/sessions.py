@@ -1,9 +1,9 @@
-"""Which session a turn belongs to: the open one, a new one, a resumed one, or the child of one that grew too long."""
+"""Which session a turn belongs to: the open one, a new one, a resumed one, or the child of one that was compressed."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, time, timedelta, tzinfo
 
@@ -11,6 +11,7 @@ import structlog
 
 from config.settings import ModelOptions
 from core.agent.prompt import REPORTS, Prompt, with_attachments
+from core.agent.summary import Parts, parted
 from core.errors import ModelError, Refused
 from core.memory.manager import MemoryManager
 from core.models.wrappers import ask
@@ -19,12 +20,22 @@ from core.store.lineage import Undoing
 from core.store.mailbox import InboxEntry, OutboxItem
 from core.store.sessions import Conversations
 from core.text.normalize import shortened
-from core.types import Address, EndReason, ErasureEpoch, Inbound, Message, Payer, Scope, Session, ToolContext, Window
+from core.types import (
+    Address,
+    EndReason,
+    ErasureEpoch,
+    Inbound,
+    Json,
+    Message,
+    Payer,
+    Scope,
+    Session,
+    ToolContext,
+    Window,
+)
 
 ENDLESS = 2**63 - 1
-CHARS_PER_TOKEN = 3.5  # no tokenizer exists outside the provider; real usage corrects this after the first call
-FULL = 0.75  # the share of the model's window at which a session is continued in a child ...
-CARRIED = 0.20  # ... and the share that the last turns, which the child still sees, may take
+CARRIED = 0.20  # the share of the window that the last turns may take where a session goes on elsewhere
 
 INCOGNITO = (
     "This conversation is incognito: nothing of it is written down, and it ends with /incognito off. You have no tool "
@@ -70,7 +81,7 @@ class Turn:
             scopes=self.scopes,
             sender=self.entries[-1].inbound.sender,
             now=now,
-            message_id=next((row.id for row in reversed(rows) if row.role == "user"), None),
+            message_id=next((row.id for row in reversed(rows) if row.role == "user" and row.kind == "chat"), None),
             window=window_of(session, rows),
             epoch=self.epoch,
         )
@@ -118,7 +129,7 @@ class SessionTracker:
         self._log = structlog.get_logger("sessions")
 
     async def open(self, turn: Turn) -> tuple[Session, list[Message]]:
-        """The session of the turn, with its prompt and its history; continued in a child when it is over 75 % full."""
+        """The session of the turn, with its prompt and its history."""
         blank = self._blank(turn.address, turn.scope)
         if turn.is_fresh:
             results = await self._conversations.job_results(turn.address, turn.scopes, REPORTS)
@@ -140,18 +151,46 @@ class SessionTracker:
         elif session.sight != turn.scopes:
             # Accounts were linked since: what is recalled from now on must go when they part.
             session = await self._conversations.keep_prompt(session.id, session.system_prompt, turn.scopes, turn.epoch)
-        if self.tokens(session, rows) + len(turn.text) / CHARS_PER_TOKEN <= FULL * self._options.window_tokens:
-            return session, rows
-        return await self.renew(session, turn)
+        return session, rows
 
-    async def renew(self, session: Session, turn: Turn) -> tuple[Session, list[Message]]:
-        """The child of a session that is too long, with its history: the last whole turns that fit into 20 % of the
-        window."""
-        rows = await self._conversations.history(session, turn.scopes)
-        kept = await self._memory.on_pre_compress(session, rows)
-        child = replace(self._child(session, turn.address, turn.scope, rows), title=numbered(session))
-        child = await self._with_prompt(await self._followed(session, child, "compression", turn.epoch), turn, kept)
-        return child, await self._conversations.history(child, turn.scopes)
+    async def prompted(self, session: Session, turn: Turn) -> Session:
+        """A session that is not stored yet, with its prompt."""
+        prompt = await self._prompt.write(turn.context(session, session.started_at), _hint(session, turn))
+        return replace(session, system_prompt=prompt, sight=turn.scopes)
+
+    async def compress(
+        self,
+        session: Session,
+        parts: Parts,
+        summary: str,
+        sent: Mapping[int, tuple[Json, ...]],
+        turn: Turn,
+        *,
+        is_by_hand: bool = False,
+    ) -> Session:
+        """Ends a session and opens what goes on with these `parts` of it in its place: see `Conversations.compress`."""
+        child = replace(
+            self._child(session, session.address, session.scope, parts),
+            title=numbered(session),
+            is_incognito=session.is_incognito,
+            sight=session.sight,
+        )
+        if not is_by_hand:
+            # There the platform's hint is not known: the next turn writes the prompt.
+            child = await self.prompted(child, turn)
+        row = Message(
+            role="user",
+            kind="summary",
+            text=summary,
+            session_id=session.id,
+            created_at=child.started_at,
+            tool_name="compress" if is_by_hand else None,
+        )
+        opened = await self._conversations.compress(child, row if summary else None, sent, turn.epoch)
+        await self._ended(session)
+        if not opened.is_incognito:
+            await self._memory.on_session_switch(opened.id, session.id, "compression")
+        return opened
 
     async def end(self, session: Session) -> None:
         """Ends the session because the person starts another."""
@@ -237,37 +276,26 @@ class SessionTracker:
                 await self._ended(before)
             await self._memory.on_session_switch(session.id, None, "resume")
             return reopened
-        child = self._child(session, address, scope, await self._conversations.history(session, scopes))
-        return await self._followed(await self._conversations.current(address), child, "new", epoch)
-
-    def tokens(self, session: Session, rows: Sequence[Message]) -> float:
-        """Tokens of the next request: the real usage of the last call and an estimate of the rest."""
-        estimated = 0.0
-        for row in reversed(rows):
-            # What a carried row cost was the cost of its own, longer conversation.
-            if row.usage and row.usage.sent and row.session_id == session.id:
-                return row.usage.sent + row.usage.output + estimated
-            estimated += _estimate(row)
-        return len(session.system_prompt) / CHARS_PER_TOKEN + estimated
-
-    def _carried(self, rows: Sequence[Message]) -> int | None:
-        """The id of the first message of the last whole turns that fit into 20 % of the window."""
-        budget = CARRIED * self._options.window_tokens
-        opens_at = None
-        for index in range(len(rows) - 1, -1, -1):
-            budget -= _estimate(rows[index])
-            if budget < 0:
-                break
-            if rows[index].role == "user" and (index == 0 or rows[index - 1].role != "user"):
-                opens_at = rows[index].id
-        return opens_at
+        parts = parted(await self._conversations.history(session, scopes), CARRIED * self._options.window_tokens, 0.0)
+        child = self._child(session, address, scope, parts)
+        opened = await self._followed(await self._conversations.current(address), child, "new", epoch)
+        if parts.summary is not None and session.sight <= scopes:
+            summary = replace(parts.summary, id=0, session_id=opened.id)
+            await self._conversations.append([summary], epoch=epoch)
+        return opened
 
     def _blank(self, address: Address, scope: Scope) -> Session:
         return Session(address=address, scope=scope, started_at=self._clock.now(), model=self._options.chat)
 
-    def _child(self, parent: Session, address: Address, scope: Scope, rows: Sequence[Message]) -> Session:
-        blank = self._blank(address, scope)
-        return replace(blank, parent_id=parent.id, opens_at=self._carried(rows), title=parent.title)
+    def _child(self, parent: Session, address: Address, scope: Scope, parts: Parts) -> Session:
+        return replace(
+            self._blank(address, scope),
+            parent_id=parent.id,
+            opens_at=parts.tail[0].id if parts.tail else None,
+            head_from=parts.head[0].id if parts.head else None,
+            head_until=parts.head[-1].id if parts.head else None,
+            title=parent.title,
+        )
 
     async def _followed(
         self, before: Session | None, after: Session, reason: EndReason, epoch: ErasureEpoch | None
@@ -290,13 +318,12 @@ class SessionTracker:
         rows = await self._conversations.history(session, frozenset({session.scope}))
         await self._memory.on_session_end(session, rows)
 
-    async def _with_prompt(self, session: Session, turn: Turn, kept: str = "") -> Session:
-        hint = f"{turn.hint}\n{INCOGNITO}" if session.is_incognito else turn.hint
-        prompt = await self._prompt.write(turn.context(session, session.started_at), hint, kept)
+    async def _with_prompt(self, session: Session, turn: Turn) -> Session:
+        prompt = (await self.prompted(session, turn)).system_prompt
         return await self._conversations.keep_prompt(session.id, prompt, turn.scopes, turn.epoch)
 
     async def _title(self, session: Session, rows: Sequence[Message], turn: Turn) -> None:
-        asked = next((row.text for row in rows if row.role == "user"), "")
+        asked = next((row.text for row in rows if row.role == "user" and row.kind == "chat"), "")
         answered = next((row.text for row in reversed(rows) if row.role == "assistant"), "")
         provisional = shortened(asked, TITLE_CHARS)
         await self._conversations.retitle(session.id, provisional, turn.epoch)
@@ -325,18 +352,22 @@ def numbered(session: Session) -> str | None:
 
 
 def window_of(session: Session, rows: Sequence[Message]) -> Window:
-    """What of the history stands in the model's context, so that recall can leave it out."""
-    ids: dict[int, list[int]] = {session.id: []}
+    """What of the history stands in the model's context, so that recall can leave it out: what was condensed does
+    not."""
+    spans: list[tuple[int, int, int]] = []
     for row in rows:
-        if row.origin != "job":
-            ids.setdefault(row.session_id, []).append(row.id)
+        if row.kind == "summary":
+            spans.append((0, 0, 0))
+        elif row.origin == "job":
+            continue
+        elif spans and spans[-1][0] == row.session_id:
+            spans[-1] = (row.session_id, spans[-1][1], row.id)
+        else:
+            spans.append((row.session_id, row.id, row.id))
     # What is said in this turn belongs to the window as well.
-    ids[session.id] = [*(ids[session.id] or [0]), ENDLESS]
-    return tuple((session_id, held[0], held[-1]) for session_id, held in sorted(ids.items()))
+    own = spans.pop()[1] if spans and spans[-1][0] == session.id else 0
+    return (*sorted(span for span in spans if span[0]), (session.id, own, ENDLESS))
 
 
-def _estimate(row: Message) -> float:
-    chars = len(row.text) + len(row.tools or "")
-    if row.sent is not None:
-        chars = sum(len(str(block.get("text", ""))) for block in row.sent)
-    return chars / CHARS_PER_TOKEN
+def _hint(session: Session, turn: Turn) -> str:
+    return f"{turn.hint}\n{INCOGNITO}" if session.is_incognito else turn.hint

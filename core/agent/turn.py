@@ -12,9 +12,10 @@ from datetime import datetime
 from typing import Any
 
 from config.settings import ModelOptions
+from core.agent.compression import FIRST_LOOK, MOST_MESSAGES, Compressor
 from core.agent.offline import MODEL as OFFLINE
-from core.agent.prompt import Prompt, conversation, described, mark, marked, with_attachments
-from core.agent.sessions import CHARS_PER_TOKEN, SessionTracker, Turn
+from core.agent.prompt import CHARS_PER_TOKEN, Prompt, conversation, described, mark, marked, tokens, with_attachments
+from core.agent.sessions import Turn
 from core.agent.tool_runner import ToolRunner
 from core.errors import MnemeError, ModelError, StaleReadError
 from core.guard.fence import Scrubber, scrub
@@ -38,7 +39,8 @@ _ENDINGS = {
 class RunningTurn:
     """A turn that is being answered, with the history of its session so far, and the answer so far: the texts of the
     finished model calls, and that of the present one. `answer`: once it is stored. `calls`: of the model, not logged
-    yet. `is_untouched`: nothing was shown, and the model has not answered, so it may be begun anew without a trace."""
+    yet. `is_untouched`: nothing was shown, and the model has not answered, so it may be begun anew without a trace.
+    The person is told once: `has_condensed`, that the earlier part was; `is_too_long`, that this does not help."""
 
     turn: Turn
     session: Session
@@ -50,6 +52,8 @@ class RunningTurn:
     is_untouched: bool = True
     is_interrupted: bool = False
     has_asked: bool = False
+    has_condensed: bool = False
+    is_too_long: bool = False
     is_asking: bool = False
     present: str = ""
 
@@ -82,7 +86,7 @@ class Agent:
         *,
         model: MeteredModel,
         conversations: Conversations,
-        sessions: SessionTracker,
+        compressor: Compressor,
         prompt: Prompt,
         tool_runner: ToolRunner,
         clock: Clock,
@@ -90,7 +94,9 @@ class Agent:
     ) -> None:
         self.model = model
         self._conversations = conversations
-        self.sessions = sessions
+        self.sessions = compressor.sessions
+        self._compressor = compressor
+        self._near_tokens = FIRST_LOOK * min([options.window_tokens, *options.windows.values()])
         self._prompt = prompt
         self._tool_runner = tool_runner
         self._clock = clock
@@ -100,13 +106,16 @@ class Agent:
     async def answer(self, turn: Turn, show: Tell) -> RunningTurn:
         """When it returns, question and answer are stored, the entries of `turn` are closed and its outbox item is
         filled; the caller delivers it. Raises ModelError, StoreError."""
-        session, rows = await self.sessions.open(turn)
+        session, rows = await self._fitted(*await self.sessions.open(turn), turn, turn.text)
         try:
             return await self._converse(RunningTurn(turn=turn, session=session, rows=rows, show=show))
         except ModelError as error:
             if error.status != TOO_LONG:
                 raise
-        session, rows = await self.sessions.renew(session, turn)
+            found = await self._compressor.compressed(*await self.sessions.open(turn), turn, is_exceeded=True)
+            if found is None:
+                raise
+        session, rows = found
         return await self._converse(RunningTurn(turn=turn, session=session, rows=rows, show=show))
 
     async def stop(self, turn: Turn, stored: Answer | None = None) -> RunningTurn:
@@ -166,6 +175,15 @@ class Agent:
             rows.append(replace(self._plain(session, answer.text), kind="notice"))
         await self._end(turn, rows, answer)
 
+    async def _fitted(
+        self, session: Session, rows: list[Message], turn: Turn, coming: str = ""
+    ) -> tuple[Session, list[Message]]:
+        """See `Compressor.fitted`, which is not asked where a request is far from any limit."""
+        taken = tokens(session, rows) + len(coming)
+        if taken <= self._near_tokens and len(rows) <= MOST_MESSAGES:
+            return session, rows
+        return await self._compressor.fitted(session, rows, turn, coming)
+
     async def _converse(self, running: RunningTurn) -> RunningTurn:
         before = self._running.get(running.turn.outbox_item.key)
         running.calls += self._broken_off(before, turns=0)
@@ -179,6 +197,8 @@ class Agent:
                 if not calls and completion.stop_reason != "pause_turn":
                     return await self._finish(running, last_row(row, completion))
                 await self._go_on(running, row, calls)
+                found = await self._fitted(running.session, running.rows, running.turn)
+                running.session, running.rows = found
             ending = f"[stopped after {self._options.max_rounds} rounds of tools; say “go on” to continue]"
             return await self._finish(running, self._plain(running.session, ending))
         except MnemeError:
@@ -282,13 +302,16 @@ class Agent:
             return []
         session, rows = running.session, running.rows
         last = next((row.usage for row in reversed(rows) if row.usage and row.session_id == session.id), Usage())
-        cached, sent = last.cache_read + last.cache_write, int(self.sessions.tokens(session, rows))
+        cached, sent = last.cache_read + last.cache_write, int(tokens(session, rows))
         used = Usage(input=max(0, sent - cached), cache_read=cached, output=int(len(running.present) / CHARS_PER_TOKEN))
         at, payer = self._clock.now(), running.turn.payer(session)
         return [ModelCall(kind="chat", model=session.model, usage=used, at=at, payer=payer, turns=turns)]
 
     async def _finish(self, running: RunningTurn, row: Message) -> RunningTurn:
         answer = Answer(text=running.with_last(row.text))
+        running.has_condensed = _is_first_since_condensed(running.session, running.rows)
+        is_near = tokens(running.session, running.rows) > self._near_tokens
+        running.is_too_long = is_near and self._compressor.has_given_up(running.session)
         await self._store(running, [row], answer)
         self._running.pop(running.turn.outbox_item.key, None)
         running.answer = answer
@@ -336,6 +359,14 @@ def _message(session: Session, inbound: Inbound, quoted: Quoted | None = None) -
         origin=inbound.origin,
         quoted=quoted,
     )
+
+
+def _is_first_since_condensed(session: Session, rows: Sequence[Message]) -> bool:
+    """Whether a turn is the first one of a session that a compression has opened, without being asked to."""
+    if not any(row.kind == "summary" and row.session_id == session.id and not row.tool_name for row in rows):
+        return False
+    roles = [row.role for row in rows if row.session_id == session.id and row.kind != "summary"]
+    return "user" not in roles[roles.index("assistant") :] if "assistant" in roles else True
 
 
 def spoken(completion: Completion, session: Session, tool_runner: ToolRunner, at: datetime) -> Message:

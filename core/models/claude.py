@@ -32,6 +32,7 @@ from core.types import Completion, Json, Request, Usage
 
 OFFICIAL_URL = "https://api.anthropic.com"
 CONNECT_S = 10.0
+WINDOW_S = 5.0
 LONGEST_PAUSE_S = 30.0  # between two tries, unless the server asks for more
 SHORTEST_PAUSE_S = 0.5  # after the first try, also where the server asks for less; it doubles with each
 FIRST_SHARE = 1 / 3  # of the patience, for the first try: one that hangs leaves the better part to a second
@@ -129,6 +130,13 @@ class Claude:
         request = Request(system=(), messages=(hello,), model=model, max_tokens=1)
         await self._attempt(request, StreamedAnswer(), lambda _: None, self._first_silence_s)
         return f"{model} answers at {self.url}."
+
+    async def window(self, model: str) -> int | None:
+        """How many tokens a model reads, as the server lists it; None where it does not say."""
+        try:
+            return (await self._client.models.retrieve(model, timeout=WINDOW_S)).max_input_tokens
+        except (anthropic.AnthropicError, httpx2.HTTPError, ValueError, AttributeError):
+            return None
 
     async def _attempt(self, request: Request, answer: StreamedAnswer, on_text: Tell, silence_s: float) -> Completion:
         """A server that does not take cache marks gets the same request once more without them."""

@@ -335,14 +335,15 @@ def _find_repeats(connection: Connection, found: ErasureList, quoting: Quoting) 
     for row in connection.execute(erasure.CONVERSATION, found.values):
         if row["id"] not in known and _is_repeat(row, found.request, quoting):
             found.ids["repeats"].append(row["id"])
-            found.texts.append(row["text"])
+            # A summary is about much else, too.
+            found.texts += [row["text"]] if row["kind"] != "summary" else []
 
 
 def _is_repeat(row: Row, request: ErasureRequest, quoting: Quoting) -> bool:
     """An answer goes for a longer stretch; a command or a tool's result also for the words and for short copies."""
     said = (row["text"], row["tools"], row["blocks"])
     is_own = row["role"] == "user" and row["sender_id"] == request.account.user_id
-    is_by_person = row["role"] == "user" and row["origin"] != "tool"
+    is_by_person = row["role"] == "user" and row["origin"] != "tool" and row["kind"] != "summary"
     if is_by_person and (row["kind"] != "command" or (request.is_limited and not is_own)):
         return False
     if row["kind"] == "chat" and row["blocks"] is None:

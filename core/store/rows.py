@@ -65,7 +65,8 @@ SHOWN_SESSION = """
 """What search shows of a session. Its system prompt, 10 KB and more, is not."""
 SHOWN_COLUMNS = 16
 SESSIONS = f"""
-SELECT {SHOWN_SESSION}, sessions.system_prompt, sessions.model, sessions.opens_at, sessions.sight
+SELECT {SHOWN_SESSION}, sessions.system_prompt, sessions.model, sessions.opens_at, sessions.sight, sessions.head_from,
+    sessions.head_until
 FROM sessions
 JOIN addresses ON addresses.id = sessions.address_id
 JOIN scopes ON scopes.id = sessions.scope_id
@@ -273,7 +274,8 @@ def session_of(row: Row | Sequence[Any]) -> Session:
     # By place: a list has many rows, and by name a Row looks through all of its columns.
     session_id, platform, chat_id, thread_id, link_base, scope_key, started_at, last_at, ended_at = row[:9]
     end_reason, title, external_id, parent_id, root_id, messages, is_delegated = row[9:SHOWN_COLUMNS]
-    system_prompt, model, opens_at, sight = row[SHOWN_COLUMNS : SHOWN_COLUMNS + 4] or ("", "", None, None)
+    rest = row[SHOWN_COLUMNS : SHOWN_COLUMNS + 6] or ("", "", None, None, None, None)
+    system_prompt, model, opens_at, sight, head_from, head_until = rest
     return Session(
         id=session_id,
         address=Address(platform=platform, chat_id=chat_id, thread_id=thread_id or None),
@@ -287,6 +289,8 @@ def session_of(row: Row | Sequence[Any]) -> Session:
         parent_id=parent_id,
         root_id=root_id,
         opens_at=opens_at,
+        head_from=head_from,
+        head_until=head_until,
         external_id=external_id,
         last_at=moment(last_at),
         ended_at=maybe_moment(ended_at),
@@ -325,6 +329,8 @@ def turns(said: Sequence[Message]) -> Sequence[Sequence[Message]]:
     found: list[list[Message]] = []
     role = ""
     for row in said:
+        if row.kind == "summary":
+            continue
         if row.role == "user" != role:
             found.append([])
         if found:

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from functools import lru_cache
 from itertools import count, takewhile
 from typing import Any
 
-from core.errors import StoreError
+from core.errors import StaleReadError, StoreError
 from core.ports import Clock
 from core.store import lineage, rows
 from core.store.actions import ButtonAction, insert_actions
@@ -46,22 +46,33 @@ WITH RECURSIVE line (id, parent_id, opens_at, closes_at, from_id, until_id, sigh
         (SELECT opens_at FROM sessions WHERE id = :session), line.closes_at, sessions.sight
     FROM line JOIN sessions ON sessions.id = line.parent_id
     WHERE line.opens_at IS NOT NULL AND {visible()}
+), parts (id, from_id, until_id, sight) AS (
+    SELECT id, from_id, until_id, sight FROM line
+    UNION ALL
+    SELECT sessions.id, own.head_from, own.head_until + 1, sessions.sight
+    FROM sessions AS own CROSS JOIN messages AS head ON head.id = own.head_from
+    CROSS JOIN sessions ON sessions.id = head.session_id
+    WHERE own.id = :session AND {visible()}
 )
-SELECT {MESSAGE_COLUMNS}, messages.sent, line.sight
-FROM line CROSS JOIN messages ON messages.session_id = line.id
-    AND messages.id >= line.from_id AND messages.id < line.until_id
-WHERE messages.kind IN ('chat', 'quote')
-ORDER BY messages.id
+SELECT {MESSAGE_COLUMNS}, messages.sent, parts.sight
+FROM parts CROSS JOIN messages ON messages.session_id = parts.id
+    AND messages.id >= parts.from_id AND messages.id < parts.until_id
+WHERE messages.kind IN ('chat', 'quote') OR messages.kind = 'summary' AND parts.id = :session
+ORDER BY CASE messages.kind
+    WHEN 'summary' THEN COALESCE((SELECT opens_at FROM sessions WHERE id = :session) - 1, messages.id)
+    ELSE messages.id END, messages.id
 """
 """A session and its parents, each cut where its child was opened: what is said later at the parent's own address must
-not appear in the middle of the child's prefix."""
+not appear in the middle of the child's prefix. After a compression the first exchange of the lineage stands before it,
+and between the two the session's own summary."""
 
 INSERT = """
-INSERT INTO sessions (address_id, scope_id, external_id, parent_id, root_id, opens_at, closes_at, title, model,
-    system_prompt, started_at, last_at, ended_at, end_reason, is_delegated)
+INSERT INTO sessions (address_id, scope_id, external_id, parent_id, root_id, opens_at, head_from, head_until, closes_at,
+    title, model, system_prompt, started_at, last_at, ended_at, end_reason, is_delegated)
 VALUES (:address, :scope, :external_id, :parent_id,
     (SELECT COALESCE(root_id, id) FROM sessions WHERE id = :parent_id AND NOT :is_delegated AND :ending <> 'branch'),
-    :opens_at, (SELECT COALESCE(MAX(id), 0) + 1 FROM messages), :title, :model, :system_prompt, :started_at, :last_at,
+    :opens_at, :head_from, :head_until, (SELECT COALESCE(MAX(id), 0) + 1 FROM messages), :title, :model,
+    :system_prompt, :started_at, :last_at,
     :ended_at, :end_reason, :is_delegated)
 """
 END = "UPDATE sessions SET ended_at = :at, end_reason = :reason WHERE id = :id AND ended_at IS NULL"
@@ -218,7 +229,7 @@ class IncognitoConversation:
 
     def history(self, scopes: frozenset[Scope]) -> list[Message]:
         is_seen = self.session is not None and self.session.scope in scopes
-        return [row for row in self.rows if is_seen and row.kind in ("chat", "quote")]
+        return [row for row in self.rows if is_seen and row.kind in ("chat", "quote", "summary")]
 
 
 class IncognitoRegistry:
@@ -251,6 +262,19 @@ class IncognitoRegistry:
         held.session = replace(session, id=next(self._ids), is_incognito=True)
         return held.session
 
+    def compress(self, session: Session, summary: Message | None, sent: Mapping[int, tuple[Json, ...]]) -> Session:
+        """As `Conversations.compress`; of what is not carried over nothing is left."""
+        held = self.of(session.parent_id or 0)
+        if held is None:
+            raise StaleReadError("The conversation has ended meanwhile.")
+        rows = [replace(row, sent=sent.get(row.id, row.sent)) for row in held.rows if row.kind != "summary"]
+        head = [row for row in rows if (session.head_from or 0) <= row.id <= (session.head_until or 0)]
+        tail = [row for row in rows if session.opens_at is not None and row.id >= session.opens_at]
+        held.session = replace(session, id=next(self._ids), is_incognito=True)
+        own = [] if summary is None else [replace(summary, id=next(self._ids), session_id=held.session.id)]
+        held.rows = [*head, *own, *tail]
+        return held.session
+
     def append(self, message: Message) -> Message:
         held = self.of(message.session_id)
         if held is not None and (known := held.find(message.external_id)):
@@ -263,11 +287,15 @@ class IncognitoRegistry:
         return stored
 
     def invalidate(self) -> None:
-        """Drops prompts, sent forms of questions with what they quote, and results of tools: they may repeat what was
-        erased."""
+        """Drops prompts, sent forms of questions with what they quote, summaries and results of tools: they may repeat
+        what was erased."""
         for held in self.conversations.values():
             held.change(system_prompt="")
-            held.rows = [replace(row, sent=None, quoted=None) for row in held.rows if row.role != "tool"]
+            held.rows = [
+                replace(row, sent=None, quoted=None)
+                for row in held.rows
+                if row.role != "tool" and row.kind != "summary"
+            ]
 
 
 class Conversations:
@@ -315,6 +343,33 @@ class Conversations:
         if held := self._incognito.conversations.get(session.address):
             return self._incognito.open(held, session)
         return await self._database.write(lambda connection: create(connection, session, ending), epoch)
+
+    async def compress(
+        self,
+        child: Session,
+        summary: Message | None,
+        sent: Mapping[int, tuple[Json, ...]],
+        epoch: ErasureEpoch | None = None,
+    ) -> Session:
+        """Ends the parent of `child` and opens that in its place, with its prompt, its `summary` if there is one, and
+        the blocks as which messages that it carries on are `sent` from now on, by id; all in one transaction. Raises
+        StaleReadError where the parent has ended meanwhile."""
+        if child.is_incognito:
+            return self._incognito.compress(child, summary, sent)
+
+        def work(connection: Connection) -> Session:
+            if _load(connection, child.parent_id or 0).ended_at is not None:
+                raise StaleReadError("The conversation has ended meanwhile.")
+            opened = create(connection, child, "compression")
+            prompt = {"id": opened.id, "prompt": child.system_prompt, "sight": scope_parameter(child.sight)}
+            connection.execute(SET_PROMPT, prompt)
+            if summary is not None:
+                append(connection, replace(summary, session_id=opened.id))
+            for message_id, blocks in sent.items():
+                connection.execute(SET_SENT, {"id": message_id, "sent": rows.dump(blocks)})
+            return _load(connection, opened.id)
+
+        return await self._database.write(work, epoch)
 
     async def end(self, session_id: int, reason: EndReason, at: datetime) -> None:
         """Ends a session; one that has ended keeps its reason. An incognito one is gone with it, and what comes next

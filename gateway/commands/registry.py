@@ -41,7 +41,7 @@ _LONGEST_CHARS = 40
 BUTTON_LIFE = timedelta(days=7)
 _SECRET_ARGUMENTS = frozenset({"approve", "forget", "link"})
 """Commands whose arguments are never kept."""
-_INCOGNITO = frozenset({"incognito", "new", "stop", "undo", "retry", "link", "unlink"})
+_INCOGNITO = frozenset({"incognito", "new", "stop", "undo", "retry", "compress", "link", "unlink"})
 """Of those that change something, the ones that write nothing of an incognito conversation down."""
 
 

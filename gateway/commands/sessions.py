@@ -1,13 +1,14 @@
-"""/new, /stop, /sessions, /title, /incognito: the conversations themselves."""
+"""/new, /stop, /sessions, /title, /compress, /incognito: the conversations themselves."""
 
 from __future__ import annotations
 
 from datetime import tzinfo
 from typing import TYPE_CHECKING
 
+from core.agent.sessions import Turn
 from core.errors import Refused
 from core.markup.markdown import escape
-from core.store.mailbox import OutboxItem
+from core.store.mailbox import InboxEntry, OutboxItem
 from core.store.query import SearchQuery
 from core.types import Answer, Command, Scope, Session
 from gateway import texts
@@ -15,6 +16,7 @@ from gateway.commands.registry import CommandContext, announced, button, number_
 from gateway.services import Services
 
 if TYPE_CHECKING:
+    from core.agent.compression import Compressor
     from core.agent.sessions import SessionTracker
 
 TITLE_CHARS = 120
@@ -23,13 +25,14 @@ RESUMABLE = 5
 
 
 class SessionCommands:
-    """Over the conversations of `services`; `tracker` ends and resumes sessions."""
+    """Over the conversations of `services`; `tracker` ends and resumes sessions, `compressor` condenses them."""
 
-    specs = announced("new", "stop", "sessions", "title", "incognito")
+    specs = announced("new", "stop", "sessions", "title", "compress", "incognito")
 
-    def __init__(self, services: Services, tracker: SessionTracker) -> None:
+    def __init__(self, services: Services, tracker: SessionTracker, compressor: Compressor) -> None:
         self._services = services
         self._tracker = tracker
+        self._compressor = compressor
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
         match command.name:
@@ -39,6 +42,8 @@ class SessionCommands:
                 return Answer(text=texts.STOPPED if context.is_stopped else texts.NOTHING_TO_STOP)
             case "title":
                 return await self._title(command, context)
+            case "compress":
+                return await self._compress(command.arguments.strip(), context)
             case "incognito":
                 return await self._incognito(command.arguments.strip().lower(), context)
             case _:
@@ -72,6 +77,20 @@ class SessionCommands:
             raise Refused(texts.TITLE_TOO_LONG.format(most=TITLE_CHARS, chars=len(title)))
         await self._services.conversations.retitle(context.session.id, title, context.epoch)
         return Answer(text=f"This conversation is called{texts.titled(title)} now.")
+
+    async def _compress(self, focus: str, context: CommandContext) -> Answer:
+        now, inbound = self._services.clock.now(), context.inbound
+        turn = Turn(
+            address=inbound.address,
+            scope=context.scope,
+            scopes=context.scopes,
+            entries=(InboxEntry(id=0, inbound=inbound, received_at=now),),
+            outbox_item=OutboxItem(key=context.origin, kind="notice", address=inbound.address),
+            is_owner=context.is_owner,
+            epoch=context.epoch,
+        )
+        await self._compressor.by_hand(context.session, turn, focus)
+        return Answer(text=texts.COMPRESSED)
 
     async def _incognito(self, state: str, context: CommandContext) -> Answer:
         if state not in ("", "on", "off"):

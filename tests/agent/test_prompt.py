@@ -84,7 +84,7 @@ async def test_the_sections_stand_in_their_order(home: Path, prompt: Prompt, not
     (home / "AGENTS.md").write_text("Answer in verse.\n")
     await add_note(notebook, ANA, frozenset((ANA,)), "memory", "The ferry leaves at noon.")
     await add_note(notebook, ANA, frozenset((ANA,)), "user", "Ana prefers tea.")
-    text = await prompt.write(context(), HINT, "A trip was planned.")
+    text = await prompt.write(context(), HINT)
     assert in_order(
         text,
         "You are Otto.",
@@ -92,7 +92,6 @@ async def test_the_sections_stand_in_their_order(home: Path, prompt: Prompt, not
         "# For this chat\nSpeak of tides.",
         "# What you know\n## MEMORY (your notes): 12 % full, 25/200 characters\n- The ferry leaves at noon.",
         "## USER (who you are talking to): 16 % full, 16/100 characters\n- Ana prefers tea.",
-        "# What came before in this conversation\nA trip was planned.",
         "# Skills\n- knots",
         "# Instructions of your owner\nAnswer in verse.",
         "# Project\nUse metres.",

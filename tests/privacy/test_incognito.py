@@ -252,15 +252,18 @@ async def test_an_edit_and_a_deletion_reach_it(home: Path) -> None:
 
 
 async def test_it_goes_on_in_a_child_when_it_grows_too_long(home: Path) -> None:
-    model = ScriptedModel(says("ok"), says("ok", usage=Usage(input=7000, output=5)))
+    model = ScriptedModel(says("ok"), says("ok"), says("ok", usage=Usage(input=7000, output=5)))
     async with open_gateway(home, model, options="[model]\nwindow_tokens = 8000\n") as harness:
         await harness.say("/incognito")
-        for number in range(3):
-            assert (await harness.say(f"line {number} " + "quetzal " * 500)).text == f"{BADGE}\n\nok"
+        for number in range(4):
+            reply = await harness.say(f"line {number} " + "quetzal " * 300)
+            assert reply.text.startswith(f"{BADGE}\n\nok")
+        assert "only that is left of it" in reply.text
+        assert "condensed" not in (await harness.say("and now?")).text
         sent = str(model.requests[-1].messages)
-        assert "line 2 " in sent
-        assert "line 1 " in sent
-        assert "line 0 " not in sent
+        assert "quetzal " * 300 in sent
+        assert sent.count("quetzal " * 300) == 3, "lines 1 to 3"
+        assert "## Done" in sent
     assert on_disk(home, "quetzal") == []
 
 

@@ -264,4 +264,6 @@ MIGRATIONS: tuple[str, ...] = (
     "ALTER TABLE messages ADD COLUMN quoted TEXT;\n"
     "CREATE INDEX messages_posted ON messages (address_id, posted_id) WHERE posted_id IS NOT NULL;",
     _UNDONE,
+    # The first exchange of a conversation, which stays when it is compressed.
+    "ALTER TABLE sessions ADD COLUMN head_from INTEGER;\nALTER TABLE sessions ADD COLUMN head_until INTEGER;",
 )
