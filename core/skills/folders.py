@@ -25,7 +25,7 @@ from pathlib import Path, PurePosixPath
 from config.files import leftovers, replace_file
 from core.errors import Refused
 from core.notes.notebook import folder_of
-from core.skills.format import FOLDERS, SCRIPTS, SKILL_FILE, Skill, decoded, is_name, read_skill, read_text
+from core.skills.format import FOLDERS, SCRIPTS, SKILL_FILE, Skill, is_name, read_skill, read_text
 from core.types import LOCAL, Scope
 
 LOOKED_AT = 1_000
@@ -257,12 +257,6 @@ def _taken(name: str, sizes: Mapping[str, int], most: int, read: Callable[[str],
 
 def _is_hidden(path: str) -> bool:
     return any(part in _IGNORED or (part.startswith(".") and part != "..") for part in PurePosixPath(path).parts)
-
-
-def is_text(content: bytes) -> bool:
-    with suppress(Refused):
-        return "\0" not in decoded(content, "")
-    return False
 
 
 def _candidates(place: Place, troubles: list[str]) -> Iterator[Path]:

@@ -347,8 +347,12 @@ def _texts(folder: Path) -> dict[str, str]:
 
 
 def _doubtful(files: Mapping[str, bytes]) -> str | None:
-    texts = (content.decode("utf-8-sig") for content in files.values() if folders.is_text(content))
-    return next((reason for text in texts if (reason := suspicion(text))), None)
+    for content in files.values():
+        with suppress(UnicodeDecodeError):
+            text = content.decode("utf-8-sig")
+            if "\0" not in text and (reason := suspicion(text)):
+                return reason
+    return None
 
 
 def _sifted(inside: Path, text: str, is_meant: Callable[[str], bool]) -> tuple[list[str], str | None]:

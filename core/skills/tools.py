@@ -179,16 +179,11 @@ def _operation(asked: _Manage) -> Operation:
         raise ToolError("Give the content.")
     if asked.action == "patch" and not asked.old_text.strip():
         raise ToolError("Give old_text: a part that stands there once.")
-    place = f"{asked.name}/{path}"
-    match asked.action:
-        case "create":
-            return Operation(action="add", content=asked.content, old_text=f"{asked.name}/{SKILL_FILE}")
-        case "write_file":
-            return Operation(action="add", content=asked.content, old_text=place)
-        case "edit":
-            return Operation(action="replace", content=asked.content, old_text=f"{asked.name}/{SKILL_FILE}")
-        case "patch":
-            return Operation(action="replace", content=asked.content, old_text=f"{place}\n{asked.old_text}")
-        case "remove_file":
-            return Operation(action="remove", old_text=place)
-    return Operation(action="remove", old_text=asked.name)
+    if asked.action == "delete":
+        return Operation(action="remove", old_text=asked.name)
+    if asked.action == "remove_file":
+        return Operation(action="remove", old_text=f"{asked.name}/{path}")
+    if asked.action == "patch":
+        return Operation(action="replace", content=asked.content, old_text=f"{asked.name}/{path}\n{asked.old_text}")
+    place = f"{asked.name}/{path if is_file else SKILL_FILE}"
+    return Operation(action="replace" if asked.action == "edit" else "add", content=asked.content, old_text=place)
