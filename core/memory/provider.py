@@ -97,8 +97,8 @@ class MemoryProvider(ABC):
         itself), rights (less may be seen than before)."""
 
     async def on_pre_compress(self, session: Session, messages: Sequence[Message]) -> str:
-        """The session goes on in a child without its earlier turns: what of `messages` must survive, for the prompt of
-        the child."""
+        """The session goes on in a child without its earlier turns: what of `messages` must survive, for the summary
+        that the child begins with."""
         return ""
 
     async def on_delegation(self, session: Session, task: str, result: str) -> None:

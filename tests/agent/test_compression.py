@@ -7,18 +7,20 @@ import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
 from core.agent.compression import FUTILE, Windows
-from core.errors import ModelError
+from core.agent.summary import parted, pruned, ruled
+from core.errors import ModelError, StaleReadError, StoreError
 from core.models.claude import Claude
 from core.types import Completion, Message, Request, Session, Usage
 from gateway import texts
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 from tests.fixtures.messages_api import MessagesApi
-from tests.fixtures.samples import ANA
+from tests.fixtures.samples import ANA, message
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 
 SMALL = "[model]\nwindow_tokens = 20000\n"
@@ -291,3 +293,43 @@ async def test_how_much_a_model_reads_is_asked_of_its_server_once(home: Path) ->
         assert await windows.learn("unknown") == options.window_tokens
         assert asked_of == ["claude-sonnet-5-5", "unknown"]
         await claude.close()
+
+
+def test_a_history_of_only_tool_calls_has_a_summary_too() -> None:
+    rows = [message(1, "found " * 200, id=number, role="tool", tool_name="session_search") for number in range(1, 40)]
+    parts = parted(rows, 1_000, 1_000)
+    assert (list(parts.head), list(parts.tail), len(parts.middle)) == ([], [], 39)
+    assert "39 rows of tools: session_search" in ruled(rows, "", ZoneInfo("UTC"), 3_000)
+
+
+def test_what_tools_gave_is_one_line_and_arguments_stay_json() -> None:
+    call = {"type": "tool_use", "id": "t1", "name": "note", "input": {"text": "x" * 9_000, "list": list(range(99))}}
+    result = {"type": "tool_result", "tool_use_id": "t1", "content": "y" * 50_000_000}
+    rows = [
+        message(1, id=1),
+        message(1, "", id=2, role="assistant", blocks=(call,)),
+        message(1, "y" * 50_000_000, id=3, role="tool", tool_name="note", blocks=(result,)),
+    ]
+    said, called, given = pruned(rows)
+    assert said.sent is None
+    assert called.sent is not None
+    assert len(json.dumps(called.sent[0]["input"])) < 1_000
+    assert given.sent is not None
+    assert given.sent[0]["tool_use_id"] == "t1"
+    assert len(given.sent[0]["content"]) < 300
+
+
+async def test_of_two_processes_one_condenses_it_and_nothing_is_half_done(home: Path) -> None:
+    async with open_gateway(home, quiet()) as harness:
+        await harness.say("We plan the trip to Lisbon.")
+        conversations, session = harness.services.conversations, await open_session(harness)
+        child = replace(session, id=0, parent_id=session.id, system_prompt="")
+        summary = message(session.id, "a summary", kind="summary")
+        opened = await conversations.compress(child, summary, {})
+        with pytest.raises(StaleReadError):
+            await conversations.compress(child, summary, {})
+        assert (await open_session(harness)).id == opened.id
+        broken = replace(child, parent_id=opened.id, title="never")
+        with pytest.raises(StoreError):
+            await conversations.compress(broken, replace(summary, session_id=0, role=None), {})  # type: ignore[arg-type]
+        assert (await open_session(harness)).id == opened.id, "a failure in its middle leaves all as it was"
