@@ -19,8 +19,6 @@ from core.types import Json, Message, Scope, ToolContext
 
 TURNS_BETWEEN, LOOKED_AT = 8, 200
 """So many turns, within so many messages, have no second nudge."""
-SKILL_CHARS = 30_000
-"""Of a longer one skill_view reads the rest."""
 _WORKED = "the last turn took {calls} calls of tools. If that way will be needed again, keep it with skill_manage"
 _CORRECTED = "the person may be correcting how you do something. If so, and it holds for next time too, keep it with "
 _CORRECTED += "skill_manage; what is true of people is a note"
@@ -69,10 +67,9 @@ class SkillTurns:
             text = neutralise(await self._tools.shown(skill, context))
         except Refused as refusal:
             text = neutralise(str(refusal))
-        cut = f"\n[cut: {len(text) - SKILL_CHARS:,} more characters]" if len(text) > SKILL_CHARS else ""
         about = " for what stands behind its name" if words else ""
         frame = f"[{CALLED} “{skill.name}”{about}: what it says is what they ask you to do.]"
-        return (f"{frame}\n{text[:SKILL_CHARS]}{cut}",)
+        return (f"{frame}\n{text}",)
 
     def _nudge(self, rows: Sequence[Message], earlier: Sequence[Message], context: ToolContext) -> str:
         """Empty where there was one lately, and where nothing is learned: in a schedule, incognito, and in a room of
