@@ -53,6 +53,22 @@ async def test_an_edit_and_an_erasure_miss_once_each(home: Path) -> None:
         assert api.refusals == []
 
 
+async def test_undo_retry_and_branch_cost_at_most_one_miss_each_and_say_so(home: Path) -> None:
+    async with MessagesApi() as api, _services(home, api) as harness:
+        for number in range(4):
+            await harness.say(f"The ferry {number} leaves at nine. " + "It is a long story. " * 60)
+        for command in ("/undo", "/retry", "/undo back", "/branch"):
+            before = sum((await _causes(harness)).values())
+            await harness.say(command)
+            for text in ("And now?", "Thanks."):
+                await harness.say(text)
+            causes = await _causes(harness)
+            assert sum(causes.values()) - before <= 1, command
+        assert set(causes) <= {"first", "undo", "branch"}
+        assert "undo" in causes
+        assert api.refusals == []
+
+
 async def test_a_restart_misses_nothing(home: Path) -> None:
     async with MessagesApi() as api:
         for number, text in enumerate(("The ferry leaves at nine.", "And back?", "Good.")):
