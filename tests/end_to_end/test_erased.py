@@ -359,8 +359,9 @@ async def test_the_index_is_as_if_it_had_never_been_said(home: Path) -> None:
 WORDLESS = {
     "state_meta": "keys, and how platforms stand, which is written anew all the time",
     "rooms own_rooms people partings veils": "numbers of accounts and rooms",
-    "answered told fact_marks fact_rereads chunks chunk_counts disturbances fact_entities": "ids",
+    "answered told fact_marks fact_rereads chunks chunk_counts disturbances fact_entities undone": "ids",
     "calls": "tokens",
+    "note_reviews": "numbers of changes, and a time",
     "links": "codes, good for an hour at most",
     "erasures": "lists that nobody has confirmed; the others have no words",
 }
