@@ -215,6 +215,7 @@ class Compressor:
         self._conversations = conversations
         self._memory = memory
         self._flush = flush
+        sessions.flush = flush.run
         self._summarizer = summarizer
         self._windows = windows
         self._threshold = threshold

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, time, timedelta, tzinfo
 
@@ -120,6 +120,8 @@ class SessionTracker:
         boundary: Boundary | None = None,
     ) -> None:
         self._boundary = boundary or Boundary()
+        self.flush: Callable[[Session, Sequence[Message], Turn], Awaitable[None]] | None = None
+        """What the model keeps before a boundary."""
         self._conversations = conversations
         self._prompt = prompt
         self._memory = memory
@@ -141,6 +143,8 @@ class SessionTracker:
             session, rows = await self._followed(session, blank, "rights", turn.epoch), []
             session = await self._with_prompt(session, turn)
         elif rows and (reason := self._crossed(session)) is not None:
+            if self.flush is not None:
+                await self.flush(session, rows, turn)
             after = replace(blank, parent_id=session.id, title=numbered(session))
             session, rows = await self._followed(session, after, reason, turn.epoch), []
             session = await self._with_prompt(session, turn)

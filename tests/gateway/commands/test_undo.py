@@ -209,6 +209,20 @@ async def test_a_branch_shares_the_past_and_leaves_the_conversation_as_it_is(hom
         assert ("heron" in _asked(model), "walrus" in _asked(model), "And now" in _asked(model)) == (True, True, False)
 
 
+async def test_a_branch_of_a_condensed_conversation_begins_with_the_same(home: Path) -> None:
+    model = ScriptedModel()
+    async with open_gateway(home, model) as harness:
+        for number in range(12):
+            await harness.say(f"The heron {number} is grey. " + "It is a long story. " * 40)
+        assert "condensed" in (await harness.say("/compress")).text
+        await harness.say("And now?")
+        before = _plain(model, -1)
+        await harness.say("/branch")
+        await harness.say("Here?")
+        assert _plain(model, -1)[: len(before)] == before
+        assert model.requests[-1].system == model.requests[-2].system
+
+
 def _plain(model: ScriptedModel, number: int) -> list[str]:
     """The messages of a request without their cache marks."""
     rows = [(row["role"], block["text"]) for row in model.requests[number].messages for block in row["content"]]
