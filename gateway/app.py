@@ -37,7 +37,6 @@ from core.facts.extraction import FactReader
 from core.facts.provider import FactRanking, FactsProvider, KnownFacts
 from core.memory.manager import MemoryManager, hooks_of
 from core.memory.provider import MemoryProvider
-from core.models.claude import Claude
 from core.models.wrappers import FallbackModel, MeteredModel
 from core.notes.curator import Curator
 from core.notes.provider import NotesProvider
@@ -220,7 +219,8 @@ async def build_router(
     """The way of a message through the core, without platforms. The caller shuts the memory down."""
     settings, zone = services.settings, services.settings.general.zone
     metered = MeteredModel(model, services.usage_log, services.clock, settings.model.cache)
-    windows = Windows(settings.model, helper.window if isinstance(helper, Claude) else None)
+    # Only the client of a server knows; to import its class would load 40 MB also where there is no model.
+    windows = Windows(settings.model, getattr(helper, "window", None))
     helper = None if helper is None else MeteredModel(helper, services.usage_log, services.clock, settings.model.cache)
     owner_notices = OwnerNotices(services)
     services.inbox.on_set_aside = owner_notices.tell_of_dead_letter
