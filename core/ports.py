@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol, runtime_checkable
 
@@ -81,8 +81,9 @@ class Sink(Protocol):
 class Suggester(Protocol):
     """What a sink may be too."""
 
-    async def suggest(self, inbound: Inbound, typed: str) -> Sequence[str]:
-        """What the option that is being typed, of a command of `inbound`, may become; nothing for who is not served."""
+    async def suggest(self, inbound: Inbound, typed: str) -> Mapping[str, str]:
+        """What the option that is being typed, of a command of `inbound`, may become, best first, and how that is
+        shown; nothing for who is not served."""
 
 
 class Adapter(Protocol):

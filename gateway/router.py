@@ -135,11 +135,11 @@ class Router:
             await self._drop_unserved((event,))
         return entry_id
 
-    async def suggest(self, inbound: Inbound, typed: str) -> Sequence[str]:
+    async def suggest(self, inbound: Inbound, typed: str) -> Mapping[str, str]:
         """See `core.ports.Suggester`."""
         verdict, scope, _ = await self._access.judge(inbound)
         if inbound.command is None or verdict != "served":
-            return ()
+            return {}
         return await self._commands.suggest(inbound.command.name, typed, scope)
 
     def _tell_of_outage(self, inbound: Inbound, error: StoreError) -> None:

@@ -239,9 +239,9 @@ class DiscordEvents:
         try:
             if given and (channel := await self._place_of(interaction)) is not None:
                 inbound = from_interaction(interaction, channel, self._specs)
-                values = await sink.suggest(inbound, str(given[0]["value"]))
-                choices = [discord.app_commands.Choice(name=one, value=one) for one in values[:SUGGESTIONS]]
-                await interaction.response.autocomplete(choices)
+                found = await sink.suggest(inbound, str(given[0]["value"]))
+                choices = [discord.app_commands.Choice(name=name, value=value) for value, name in found.items()]
+                await interaction.response.autocomplete(choices[:SUGGESTIONS])
         except _STRANGE as error:
             log.warning("Nothing was suggested on Discord: %s", error)
 

@@ -195,8 +195,8 @@ class CommandGroup(Protocol):
 class SuggestingGroup(Protocol):
     """A group that knows what an option may be."""
 
-    async def suggest(self, typed: str, scope: Scope) -> Sequence[str]:
-        """Values that begin with, or have, what is typed, best first."""
+    async def suggest(self, typed: str, scope: Scope) -> Mapping[str, str]:
+        """Values for what is typed, best first, and how each is shown."""
 
 
 class SkillCalls(Protocol):
@@ -237,9 +237,9 @@ class Commands:
             return inbound
         return replace(inbound, command=None) if await skills.is_call(inbound, scope) else inbound
 
-    async def suggest(self, name: str, typed: str, scope: Scope) -> Sequence[str]:
+    async def suggest(self, name: str, typed: str, scope: Scope) -> Mapping[str, str]:
         group = self._groups.get(name)
-        return await group.suggest(typed, scope) if isinstance(group, SuggestingGroup) else ()
+        return await group.suggest(typed, scope) if isinstance(group, SuggestingGroup) else {}
 
     def discreet(self, inbound: Inbound) -> Inbound:
         """The event as it is written down: without arguments that are never kept."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import tzinfo
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ from core.errors import Refused
 from core.markup.markdown import escape
 from core.store.mailbox import InboxEntry, OutboxItem
 from core.store.query import SearchQuery
+from core.text.normalize import shortened
 from core.types import Answer, Command, Scope, Session
 from gateway import texts
 from gateway.commands.registry import CommandContext, announced, button, number_in
@@ -20,8 +22,8 @@ if TYPE_CHECKING:
     from core.agent.sessions import SessionTracker
 
 TITLE_CHARS = 120
-LISTED = 10
-RESUMABLE = 5
+LISTED, RESUMABLE, SUGGESTED, SHOWN_CHARS = 10, 5, 25, 70
+UNTITLED = "Without a title"
 
 
 class SessionCommands:
@@ -58,6 +60,14 @@ class SessionCommands:
                 resumed = texts.RESUMED_HERE if is_copy else texts.RESUMED
                 number = tip.id if tip is not None else number
                 return Answer(text=resumed.format(number=number, title=texts.titled(session.title)))
+
+    async def suggest(self, typed: str, scope: Scope) -> Mapping[str, str]:
+        """Numbers of conversations by their titles."""
+        scopes, zone = await self._services.people.scopes(scope), self._services.zone
+        found = await self._services.conversations.recent(scopes, SUGGESTED, typed)
+        days = (texts.day(session.last_at or session.started_at, zone) for session in found)
+        titles = (shortened(session.title or UNTITLED, SHOWN_CHARS) for session in found)
+        return {str(one.id): f"{title} ({day})" for one, title, day in zip(found, titles, days, strict=True)}
 
     async def _new(self, context: CommandContext) -> Answer:
         session = context.session
@@ -145,7 +155,7 @@ def _line(session: Session, context: CommandContext, zone: tzinfo) -> str:
         notes.append(f"on {session.address.platform.title()}")
     if session.id == context.session.id:
         notes.append("this one")
-    return f"{escape(session.title) if session.title else 'Without a title'} ({', '.join(notes)})"
+    return f"{escape(session.title or UNTITLED)} ({', '.join(notes)})"
 
 
 async def tell_of_restart(services: Services) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -72,11 +72,12 @@ class SkillCommands:
         """Whether a message calls a skill that is seen there."""
         return await self._turns.called(inbound.text, await self._services.people.scopes(scope)) is not None
 
-    async def suggest(self, typed: str, scope: Scope) -> Sequence[str]:
+    async def suggest(self, typed: str, scope: Scope) -> Mapping[str, str]:
         """Names of skills."""
         skills, _ = await self._skills.listed(await self._services.people.scopes(scope))
         names = [skill.name for skill in skills if _named(typed) in skill.name]
-        return sorted(names, key=lambda name: (not name.startswith(_named(typed)), name))[:SUGGESTED]
+        names = sorted(names, key=lambda name: (not name.startswith(_named(typed)), name))[:SUGGESTED]
+        return dict(zip(names, names, strict=True))
 
     async def _list(self, words: str, context: CommandContext) -> Answer:
         """With what cannot be read, and what nobody has used for long."""

@@ -86,12 +86,14 @@ async def test_an_option_suggests_what_it_may_be_while_it_is_typed(api: DiscordA
     router.suggestions = StoreError("out of order")
     failed = await api.types(channel, ana, "skill", "name", "ti")
     await api.wait_for(lambda: router.seen)
-    router.suggestions = ["tidy-inbox", "time", "write", *(f"tidy-{number}" for number in range(30))]
+    names = ["inbox", *map(str, range(30))]
+    router.suggestions = {"time": "x", "write": "y"} | {f"tidy-{name}": f"Tidy {name}" for name in names}
     call = await api.types(channel, ana, "skill", "name", "tid")
     await api.wait_for(lambda: api.interactions.calls[call].callbacks)
     ((told,), nothing) = (api.interactions.calls[one].callbacks for one in (call, failed))
-    choices = [choice["value"] for choice in told["data"]["choices"]]
-    assert (told["type"], choices[0], len(choices), nothing) == (8, "tidy-inbox", 25, [])
+    choices = told["data"]["choices"]
+    assert (told["type"], len(choices), nothing) == (8, 25, [])
+    assert choices[0] == {"name": "Tidy inbox", "value": "tidy-inbox"}
     assert (router.seen[-1].command, router.seen[-1].sender.id) == (Command(name="skill", arguments="tid"), ana)
     assert router.served == []
 

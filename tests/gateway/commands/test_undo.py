@@ -182,6 +182,12 @@ async def test_a_conversation_is_named_by_any_of_its_numbers(home: Path) -> None
         assert "**1**" not in listed
         assert "4 messages" in listed
         assert "**2**" in (await harness.say("/sessions heron")).text
+        typed = [("", {"2": "walrus"}), ("WALRUS", {"2": "walrus"}), ("heron", {})]
+        for text, wanted in typed:
+            shown = await harness.router.suggest(harness.inbound("/sessions"), text)
+            assert shown.keys() == wanted.keys()
+            assert all(title in shown[number] for number, title in wanted.items())
+        assert await harness.router.suggest(harness.inbound("/sessions", "666"), "") == {}
         assert "conversation 2" in (await harness.say("/sessions 1")).text
 
 
