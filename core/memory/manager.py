@@ -135,10 +135,12 @@ class MemoryManager:
     async def turn_over(self, session: Session, rows: Sequence[Message]) -> None:
         """`rows`: those of the whole session, with those that it carries on."""
         if session.is_remembered:
-            await self._tell(lambda queue: queue.tell(session.id))
-            for turn in turns([row for row in rows if row.session_id == session.id])[-1:]:
-                key = f"turn:{session.id}:{turn[0].id}"
-                await self._ask(self._own, WORK_S, "sync_turn", session, turn, key)
+            last = turns(rows)[-1:]
+            # Where it was asked: a compression may have come before the answer.
+            session_id = last[0][0].session_id if last else session.id
+            await self._tell(lambda queue: queue.tell(session_id))
+            for turn in last:
+                await self._ask(self._own, WORK_S, "sync_turn", session, turn, f"turn:{session_id}:{turn[0].id}")
 
     async def on_session_end(self, session: Session, messages: Sequence[Message]) -> None:
         if session.is_remembered:

@@ -102,13 +102,21 @@ WHERE (at >= :since OR id > (SELECT last_id FROM told WHERE provider = :provider
     AND 'memory:' || :provider || ':notes:' || notes.id || ':on_memory_write' NOT IN (SELECT key FROM outbox)
 ORDER BY id
 """
+_ASKED = "role = 'user' AND kind <> 'summary' AND (kind <> 'command' OR text = '')"
+"""What a person has said, also where it is erased or undone since."""
 _TOLD_OF = f"""
-WITH providers AS (SELECT DISTINCT provider FROM told)
-SELECT DISTINCT told.provider, messages.session_id, sessions.address_id, scopes.key AS scope, messages.id
-FROM providers JOIN messages ON {in_list("messages.id", "message_ids")}
-JOIN sessions ON sessions.id = messages.session_id JOIN scopes ON scopes.id = sessions.scope_id
-JOIN told ON told.provider = providers.provider AND told.last_id >= messages.id
-    AND told.subject IN (CAST(messages.session_id AS TEXT), messages.session_id || '.end')
+WITH providers AS (SELECT DISTINCT provider FROM told), gone (id, own_id, session_id, address_id, scope) AS (
+    SELECT messages.id, sessions.id, CASE WHEN sessions.parent_id IS NULL THEN sessions.id ELSE COALESCE((
+        SELECT asked.session_id FROM messages AS asked
+        WHERE asked.id <= messages.id AND asked.address_id = messages.address_id AND {_ASKED}
+        ORDER BY asked.id DESC LIMIT 1
+    ), sessions.id) END, sessions.address_id, scopes.key
+    FROM messages JOIN sessions ON sessions.id = messages.session_id JOIN scopes ON scopes.id = sessions.scope_id
+    WHERE {in_list("messages.id", "message_ids")}
+)
+SELECT DISTINCT told.provider, gone.session_id, gone.address_id, gone.scope, gone.id
+FROM providers CROSS JOIN gone JOIN told ON told.provider = providers.provider AND told.last_id >= gone.id
+    AND told.subject IN (CAST(gone.session_id AS TEXT), gone.session_id || '.end', gone.own_id || '.end')
 UNION ALL
 SELECT told.provider, 'notes', 'notes', scopes.key, notes.id FROM told
 JOIN notes ON {in_list("notes.id", "note_ids")} AND notes.id <= told.last_id JOIN scopes ON scopes.id = notes.scope_id
@@ -116,9 +124,20 @@ WHERE told.subject = 'notes'
 ORDER BY 1, 2, 4, 5
 """
 _ROWS = f"""
-SELECT {MESSAGE_COLUMNS} FROM messages WHERE session_id = :id AND messages.id > :after AND origin <> 'job'
-    AND (kind IN ('chat', 'quote') OR {in_list("messages.id", "erased")}) ORDER BY messages.id
+WITH RECURSIVE parts (id, until_id) AS (
+    SELECT CAST(:id AS INTEGER), 9223372036854775807
+    UNION ALL
+    SELECT child.id, (
+        SELECT COALESCE(MIN(id), 9223372036854775807) FROM messages WHERE session_id = child.id AND {_ASKED}
+    ) FROM parts JOIN sessions ON sessions.id = parts.id AND sessions.end_reason = 'compression'
+    JOIN sessions AS child ON child.parent_id = parts.id AND child.root_id = COALESCE(sessions.root_id, sessions.id)
+    WHERE parts.until_id = 9223372036854775807
+)
+SELECT {MESSAGE_COLUMNS} FROM parts JOIN messages ON messages.session_id = parts.id AND messages.id < parts.until_id
+WHERE messages.id > :after AND origin <> 'job' AND (kind IN ('chat', 'quote') OR {in_list("messages.id", "erased")})
+ORDER BY messages.id
 """
+"""With the rest of a turn in whose middle the session was condensed, which stands in its child."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -88,3 +89,39 @@ async def test_what_was_given_up_is_told_when_it_is_asked_for(home: Path, servic
         await one.carried(2)
         assert asked(service) == ["one"]
         assert (await one.outbox.counts("memory:jotter:")).dead == 0
+
+
+async def test_a_turn_in_whose_middle_it_was_condensed_is_told_whole_and_forgotten_whole(
+    home: Path, service: MemoryService
+) -> None:
+    async with life(home, service) as one, one.working():
+        await one.turn("the plan")
+        await one.carried(1)
+        first = await one.session()
+        question = one._row(first, "user", "and the quay?", None)
+        call = {"type": "tool_use", "id": "t1", "name": "look", "input": {}}
+        calling = replace(one._row(first, "assistant", "", None), blocks=(call,), tool_name="look")
+        said, _ = await one.conversations.append([question, calling])
+        last = first
+        for number in range(2):
+            # Each time more than the window holds was found.
+            child = replace(last, id=0, parent_id=last.id, opens_at=said.id, started_at=one.clock.now())
+            summary = replace(one._row(last, "user", "a summary", None), kind="summary")
+            last = await one.conversations.compress(child, summary, {})
+            await one.memory.on_session_end(first, [])
+            if not number:
+                await one.conversations.append([replace(calling, session_id=last.id)])
+        (answer,) = await one.conversations.append([one._row(last, "assistant", "It is long.", None)])
+        await one.over(last)
+        await one.turn("something new")
+        await one.carried(3)
+        assert asked(service) == ["the plan", "and the quay?", "something new"]
+        assert [text for _, text in service.held.values()][1].endswith("assistant: It is long.")
+        assert service.ids[f"memory:jotter:{first.id}:{said.id}:sync_turn"] >= {said.id, answer.id}
+        assert await one.queue.forget([answer.id]) == ["jotter"]
+        await StoredHistory(one.database).execute(
+            "UPDATE messages SET kind = 'command', text = '' WHERE id = :id", id=answer.id
+        )
+        await one.carried(5)
+        assert "It is long." not in str(service.held)
+        assert "and the quay?" in asked(service), "the rest is told anew"
