@@ -358,7 +358,12 @@ def tokens_of(row: Message) -> float:
     blocks = row.sent or row.blocks
     if blocks is None:
         return tokens_in(row.text)
-    return sum(tokens_in(text) for block in blocks for text in _texts(block))
+    taken = 0.0
+    for block in blocks:
+        text = block.get("text")
+        # Nearly all are blocks of text, and a long history has hundreds.
+        taken += tokens_in(text) if isinstance(text, str) else sum(map(tokens_in, _texts(block)))
+    return taken
 
 
 def tokens(session: Session, rows: Sequence[Message]) -> float:
