@@ -28,12 +28,11 @@ from core.store.facts import Facts
 from core.store.jobs import JobMessages, Jobs
 from core.store.links import Links
 from core.store.mailbox import Inbox, Outbox
-from core.store.notes import FACT, Notes, PendingNote
+from core.store.notes import FACT, SKILL, Notes, PendingNote
 from core.store.people import TERMINAL, People
 from core.store.removal import Removals
 from core.store.rows import meta, set_meta
 from core.store.sessions import Conversations, IncognitoRegistry
-from core.store.skills import SKILL, SkillRecords
 from core.store.sqlite.database import Database
 from core.store.sync import SyncQueue
 from core.store.usage import UsageLog
@@ -91,7 +90,7 @@ class Services:
         self.actions = Actions(database, clock)
         self.archive = Archive(database)
         self.sync_queue = SyncQueue(database, clock, on_change)
-        self.skills = Skills(settings.home, SkillRecords(database), self.notebook.review, clock, settings.skills)
+        self.skills = Skills(settings.home, self.notes, self.notebook.review, clock, settings.skills)
         forget_copies = self.sync_queue.forget
         self.forgetting = Forgetting(database, self.notebook, self.home_files, clock, zone, forget_copies, self.skills)
         self.epoch_guard = EpochGuard(database)

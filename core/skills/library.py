@@ -24,13 +24,11 @@ from core.review.pending import Review, doubt, typed
 from core.skills import folders
 from core.skills.folders import LOOKED_AT, SkillFolders
 from core.skills.format import SKILL_FILE, Skill, decoded, is_name, parse, split
-from core.store.notes import Author, Operation, PendingNote
-from core.store.skills import SKILL, Files, SkillChange, SkillRecords
+from core.store.notes import SKILL, Author, NoteChange, Notes, Operation, PendingNote
+from core.store.skills import SkillRecords
 from core.text.normalize import shortened
 from core.types import LOCAL, ErasureEpoch, Scope
 
-KEPT_CHARS = 1_000_000
-"""Of a skill that is deleted: of a longer one no version is kept."""
 SEARCHED_BYTES = 5_000_000
 """A longer file is not looked through for what is forgotten."""
 LENGTHS = (1024, 300, 200, 120, 60, 0)
@@ -41,10 +39,11 @@ _PARAGRAPH = re.compile(r".+?(?:\n[ \t]*\n\s*|\Z)", re.DOTALL)
 
 
 class Skills:
-    def __init__(self, home: Path, records: SkillRecords, review: Review, clock: Clock, options: SkillOptions) -> None:
+    def __init__(self, home: Path, notes: Notes, review: Review, clock: Clock, options: SkillOptions) -> None:
         self._folders = SkillFolders(home, options.folders)
         self._lock = FolderLock(home / "skills", "skills")
-        self._records = records
+        self._notes = notes
+        self._records = SkillRecords(notes.database)
         self.review = review
         self._clock = clock
         self._index_chars = options.index_chars
@@ -127,7 +126,7 @@ class Skills:
         return replace(skill, is_disabled=is_disabled)
 
     async def apply(self, scope: Scope, scopes: frozenset[Scope], done: Operation, author: Author) -> str:
-        """Does what `done` says (see `SKILL`); what the author has not typed waits for a yes. Returns what was done;
+        """Does what `done` says; what the author has not typed waits for a yes. Returns what was done;
         raises Refused with what to do."""
         home = self.home_of(scope, scopes)
         if author.origin != "typed":
@@ -135,9 +134,11 @@ class Skills:
             return await self.review.put_aside(home, SKILL, [done], author, author.reason)
         content, left_out = typed(done.content, LIMIT_CHARS, is_insisting=author.is_insisting)
         meant = replace(done, content=content)
-        change = await self._write(lambda: self._worked_out(home, scopes, meant, author), author)
-        said = f"The skill {change.name} is {'removed' if change.action == 'delete' else 'kept'} (change {change.id})."
-        return " ".join(filter(None, (left_out, said, "" if change.files else "Nothing can bring it back.")))
+        number = (await self._write(lambda: self._worked_out(home, scopes, meant, author), author))[0]
+        state = "removed" if done.action == "delete" else "kept"
+        way_back = f"`/memory undo {number}` brings its texts back" if done.action == "delete" else f"change {number}"
+        said = f"The skill {done.path.partition('/')[0]} is {state} ({way_back})."
+        return f"{left_out} {said}".strip()
 
     async def approve(self, note: PendingNote, scopes: frozenset[Scope], epoch: ErasureEpoch | None = None) -> str:
         """Does for its author what waited. Raises Refused when it does not fit any more."""
@@ -145,28 +146,23 @@ class Skills:
         (done,) = note.operations
         return await self.apply(note.scope, scopes | {note.scope}, done, author)
 
-    async def history(self, scopes: frozenset[Scope], name: str = "", limit: int = 20) -> list[SkillChange]:
-        """The latest changes, newest first."""
-        return await self._records.changes(scopes, name, limit)
+    async def undo(self, change: NoteChange, author: Author) -> str:
+        """With all that were one with it. Raises Refused where a file was changed since."""
+        made = await self._notes.together(frozenset((change.scope,)), change)
 
-    async def undo(self, scopes: frozenset[Scope], number: int | None, author: Author) -> str:
-        """Takes back a change, else the last one that can be. Raises Refused where the files were changed since."""
-        found = self._records.last(scopes) if number is None else self._records.find(scopes, number)
-        change = await found
-        if change is None or not change.files:
-            raise Refused("There is nothing to undo." if number is None else f"Change {number} cannot be undone.")
-
-        def work() -> tuple[SkillChange, Path]:
-            there = self._folders.find(change.name, frozenset((change.scope,)))
-            folder = there.folder if there and there.is_own else self._folders.own(change.scope).root / change.name
-            for path, (_, after) in change.files.items():
-                if folders.text_of(folder, path, f"{change.name}/{path}") != after:
-                    raise Refused(f"{change.name}/{path} was changed since, so change {change.id} cannot be undone.")
-            files = {path: (after, before) for path, (before, after) in change.files.items()}
-            return self._change(author, change.scope, change.name, "undo", files, change.id), folder
+        def work() -> list[NoteChange]:
+            for one in made:
+                folder, path = self._place(one)
+                if folders.text_of(folder, path, f"{folder.name}/{path}") != one.after:
+                    raise Refused(f"{folder.name}/{path} was changed since, so change {one.id} cannot be undone.")
+            wanted = self._change(author, change.scope, "undo")
+            return [
+                replace(wanted, target=one.target, before=one.after, after=one.before, undoes=one.id) for one in made
+            ]
 
         await self._write(work, author)
-        return f"Undone: change {change.id} of the skill {change.name}."
+        numbers = ", ".join(str(one.id) for one in made)
+        return f"Undone: change {numbers} of the skill {self._place(change)[0].name}."
 
     async def add(self, source: Path, scope: Scope, scopes: frozenset[Scope], author: Author) -> Sequence[str]:
         """Takes over the skills of a folder or a zip archive, all or none; their names. What looks wrong is asked about
@@ -192,7 +188,7 @@ class Skills:
 
         async def write() -> Sequence[str]:
             async with self._lock.hold():
-                await self._records.check(author.epoch)
+                await self._notes.check(author.epoch)
                 found = await asyncio.to_thread(read)
                 for name, files in found.items():
                     folder = self._folders.own(home).root / name
@@ -200,7 +196,9 @@ class Skills:
                         await asyncio.to_thread(folders.install, folder, files)
                     except OSError as error:
                         raise Refused(f"{name} cannot be written ({error.strerror or error}).") from error
-                    await self._records.log(self._change(author, home, name, "add", {}))
+                    texts = await asyncio.to_thread(_texts, folder)
+                    added = {path: (None, text) for path, text in texts.items()}
+                    await self._notes.log(*self._changes(self._change(author, home, "add"), folder, added))
                 return list(found)
 
         return await finished(write())
@@ -238,89 +236,92 @@ class Skills:
         kept = await self._records.records(scopes)
         return [replace(skill, **kept.get((skill.scope, skill.name), {})) for skill in skills]
 
-    def _worked_out(
-        self, home: Scope, scopes: frozenset[Scope], done: Operation, author: Author
-    ) -> tuple[SkillChange, Path]:
-        """The change, and the folder that it is made in. Raises Refused."""
-        place, _, old = done.old_text.partition("\n")
-        name, _, path = place.partition("/")
+    def _worked_out(self, home: Scope, scopes: frozenset[Scope], done: Operation, author: Author) -> list[NoteChange]:
+        """What becomes of which file. Raises Refused."""
+        name, _, path = done.path.partition("/")
+        path = folders.writable(path or SKILL_FILE)
+        scope, folder = self._meant(name, home, scopes, is_new=done.action == "create")
+        place = f"{name}/{path}"
+        before = folders.text_of(folder, path, place)
+        after = _after(before, done, path, place)
+        if after is not None and path == SKILL_FILE:
+            parse(after, place, name)
+        elif before is None and len(folders.files_of(folder)) >= folders.FILES_MOST:
+            raise Refused(f"The skill {name} has {folders.FILES_MOST} files, the most there may be.")
+        changed = {path: (before, after)}
+        if done.action == "delete":
+            changed |= {path: (text, None) for path, text in _texts(folder).items()}
+        return self._changes(self._change(author, scope, done.action), folder, changed)
+
+    def _meant(self, name: str, home: Scope, scopes: frozenset[Scope], *, is_new: bool) -> tuple[Scope, Path]:
+        """Whose a skill is, and its folder. Raises Refused where it is not to be changed."""
         if not is_name(name):
             raise Refused(f"“{name[:80]}” is no name for a skill: small letters, digits and single hyphens.")
         skill = self._folders.find(name, scopes | {home})
-        is_new = done.action == "add" and path == SKILL_FILE
         if skill is None and not is_new:
             raise Refused(f"There is no skill {name} here; create it first.")
         if skill is not None and is_new:
             raise Refused(f"There is a skill {name} already: patch or edit it.")
         if skill is not None and not skill.is_own:
             raise Refused(f"The skill {name} lies in a folder that I only read: {skill.folder}.")
-        scope, folder = (skill.scope, skill.folder) if skill else (home, self._folders.own(home).root / name)
-        files = _changed(folder, path, old, done) if path else _deleted(folder)
-        return self._change(author, scope, name, _action(done, path, old), files), folder
+        return (skill.scope, skill.folder) if skill else (home, self._folders.own(home).root / name)
 
-    def _change(
-        self, author: Author, scope: Scope, name: str, action: str, files: Files, undoes: int | None = None
-    ) -> SkillChange:
-        at, source = self._clock.now(), author.source
-        return SkillChange(**source, scope=scope, name=name, action=action, at=at, files=files, undoes=undoes)
+    def _change(self, author: Author, scope: Scope, action: str) -> NoteChange:
+        return NoteChange(**author.source, scope=scope, target=SKILL, action=action, at=self._clock.now())
 
-    async def _write(self, work: Callable[[], tuple[SkillChange, Path]], author: Author) -> SkillChange:
-        async def write() -> SkillChange:
+    def _changes(
+        self, wanted: NoteChange, folder: Path, files: Mapping[str, tuple[str | None, str | None]]
+    ) -> list[NoteChange]:
+        """One for each file, by what it says before and after."""
+        place = folder.relative_to(self._folders.own(wanted.scope).root).as_posix()
+        return [
+            replace(wanted, target=f"{SKILL}:{place}:{path}", before=before, after=after)
+            for path, (before, after) in files.items()
+        ]
+
+    def _place(self, change: NoteChange) -> tuple[Path, str]:
+        """The folder of the skill, and the path of the file in it."""
+        folder, path = change.skill or ("", "")
+        return self._folders.own(change.scope).root / folder, path
+
+    async def _write(self, work: Callable[[], list[NoteChange]], author: Author) -> list[int]:
+        """The numbers of the changes."""
+
+        def write_files() -> list[NoteChange]:
+            changes = work()
+            folders.keep(self._place(changes[0])[0], {self._place(one)[1]: one.after for one in changes})
+            return changes
+
+        async def write() -> list[int]:
             async with self._lock.hold():
-                await self._records.check(author.epoch)
-                change, folder = await asyncio.to_thread(work)
-                files = {path: after for path, (_, after) in change.files.items()} or {SKILL_FILE: None}
-                await asyncio.to_thread(folders.keep, folder, files)
-                return await self._records.log(change)
+                await self._notes.check(author.epoch)
+                return await self._notes.log(*await asyncio.to_thread(write_files))
 
         return await finished(write())
 
 
-def _changed(folder: Path, path: str, old: str, done: Operation) -> Files:
-    """What one file of a skill says before and after. Raises Refused."""
-    place = f"{folder.name}/{folders.writable(path)}"
-    before = folders.text_of(folder, path, place)
-    after = _after(before, old, done, place)
-    if path == SKILL_FILE:
-        parse(after or "", place, folder.name)
-    elif before is None and len(folders.files_of(folder)) >= folders.FILES_MOST:
-        raise Refused(f"The skill {folder.name} has {folders.FILES_MOST} files, the most there may be.")
-    return {path: (before, after)}
-
-
-def _deleted(folder: Path) -> Files:
-    """Nothing where there is more than text, or too much, for a version to keep."""
-    texts = _texts(folder)
-    is_kept = len(texts) == len(folders.files_of(folder)) and sum(map(len, texts.values())) <= KEPT_CHARS
-    return {path: (text, None) for path, text in texts.items()} if is_kept else {}
-
-
-def _after(before: str | None, old: str, done: Operation, place: str) -> str | None:
-    """What a file says after an operation. Raises Refused."""
-    if done.action == "add":
-        return done.content
-    if before is None:
+def _after(before: str | None, done: Operation, path: str, place: str) -> str | None:
+    """What a file says after an operation; None: it is gone. Raises Refused."""
+    if path == SKILL_FILE and done.action in ("write_file", "remove_file"):
+        raise Refused(f"Give the path of a file beside {SKILL_FILE}; that one is changed with edit or patch.")
+    if before is None and done.action in ("patch", "remove_file"):
         raise Refused(f"There is no file {place}.")
-    if done.action == "remove":
-        return None
-    if old and before.count(old) != 1:
-        often = "is not" if old not in before else f"stands {before.count(old)} times"
-        raise Refused(f"The old text {often} in {place}; give a part of it that stands there once.")
-    text = before.replace(old, done.content) if old else done.content
+    text = done.content
+    match done.action:
+        case "delete" | "remove_file":
+            return None
+        case "patch" if before is not None:
+            if not done.old_text.strip():
+                raise Refused("Give old_text: a part that stands there once.")
+            if (often := before.count(done.old_text)) != 1:
+                said = f"stands {often} times" if often else "is not"
+                raise Refused(f"The old text {said} in {place}; give a part of it that stands there once.")
+            text = before.replace(done.old_text, text)
+        case _ if not text:
+            raise Refused("Give the content.")
     if len(text) > LIMIT_CHARS:
         raise Refused(f"{place} would have {len(text):,} characters, over its limit of {LIMIT_CHARS:,}.")
     return text
-
-
-def _action(done: Operation, path: str, old: str) -> str:
-    """What people call an operation."""
-    is_whole = path in ("", SKILL_FILE)
-    match done.action:
-        case "add":
-            return "create" if is_whole else "write_file"
-        case "remove":
-            return "delete" if not path else "remove_file"
-    return "patch" if old else "edit"
 
 
 def _index(skills: Sequence[Skill], length: int) -> str:

@@ -129,7 +129,9 @@ class SkillTools:
         asked = parsed(_Manage, arguments)
         if not context.session.is_remembered:
             raise ToolError("Nothing is kept in this conversation; read skills only.")
-        done = _operation(asked)
+        is_of_file = asked.action in ("patch", "write_file", "remove_file")
+        path = "/".join(filter(None, (asked.name, asked.path))) if is_of_file else asked.name
+        done = Operation(action=asked.action, content=asked.content, old_text=asked.old_text, path=path)
         author = Author(account=context.account, message_id=context.message_id, epoch=context.epoch)
         if context.scope.is_room and context.scopes == {context.scope}:
             reason: str | None = "in a room the owner decides which skills there are"
@@ -167,23 +169,3 @@ def described(skill: Skill) -> str:
     marks += ["switched off"] if skill.is_disabled else []
     more = f" ({'; '.join(marks)})" if marks else ""
     return f"- {skill.name}: {cleaned(skill.description)}{more}"
-
-
-def _operation(asked: _Manage) -> Operation:
-    """Raises ToolError where something is missing."""
-    path = asked.path or SKILL_FILE
-    is_file = asked.action in ("write_file", "remove_file")
-    if is_file and path == SKILL_FILE:
-        raise ToolError(f"Give the path of a file beside {SKILL_FILE}; that one is changed with edit or patch.")
-    if asked.action in ("create", "edit", "write_file", "patch") and not asked.content and not asked.old_text:
-        raise ToolError("Give the content.")
-    if asked.action == "patch" and not asked.old_text.strip():
-        raise ToolError("Give old_text: a part that stands there once.")
-    if asked.action == "delete":
-        return Operation(action="remove", old_text=asked.name)
-    if asked.action == "remove_file":
-        return Operation(action="remove", old_text=f"{asked.name}/{path}")
-    if asked.action == "patch":
-        return Operation(action="replace", content=asked.content, old_text=f"{asked.name}/{path}\n{asked.old_text}")
-    place = f"{asked.name}/{path if is_file else SKILL_FILE}"
-    return Operation(action="replace" if asked.action == "edit" else "add", content=asked.content, old_text=place)

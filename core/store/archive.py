@@ -175,7 +175,6 @@ KINDS: Mapping[str, str] = {
     "change of a fact": _in_scope("fact_changes", _mine("account")),
     "change of a note": _in_scope("notes", _mine("account")),
     "change of a note put aside": _in_scope("pending_notes", _mine("account")),
-    "change of a skill": _in_scope("skill_changes", _mine("account")),
     "use of a skill": _in_scope("skills"),
     "job": _in_scope("jobs", _mine("account")),
     "waiting": f"""

@@ -16,6 +16,7 @@ from typing import Any, Literal
 from core.ports import Clock
 from core.store import epoch, rows
 from core.store.mailbox import close_entries
+from core.store.notes import OF_NOTES
 from core.store.rows import Connection, Row, scope_parameter, visible
 from core.store.sessions import erase_message
 from core.store.sqlite.database import Database
@@ -151,13 +152,16 @@ COPIES: Mapping[str, tuple[str, str]] = {
         f"WHERE {visible('fact_changes.scope_id')} AND NOT {in_list('fact_id', 'facts')}",
         f"DELETE FROM fact_changes WHERE {_IDS}",
     ),
-    "note_changes": (_made("notes", "before, after", at="at"), f"DELETE FROM notes WHERE {_IDS}"),
+    "note_changes": (f"{_made('notes', 'before, after', at='at')} AND {OF_NOTES}", f"DELETE FROM notes WHERE {_IDS}"),
+    "skill_changes": (
+        f"{_made('notes', 'target, before, after', at='at')} AND NOT {OF_NOTES}",
+        f"DELETE FROM notes WHERE {_IDS}",
+    ),
     "pending_notes": (
         # A draft repeats what others have noted.
         _made("pending_notes", "operations, reason", at="at", also="is_draft"),
         f"DELETE FROM pending_notes WHERE {_IDS}",
     ),
-    "skill_changes": (_made("skill_changes", "name, files", at="at"), f"DELETE FROM skill_changes WHERE {_IDS}"),
     "skills": (
         f"SELECT id, NULL, NULL, name FROM skills WHERE {visible('skills.scope_id')}",
         f"DELETE FROM skills WHERE {_IDS}",

@@ -1,4 +1,4 @@
-"""The history of notes (which are files), one row a change, and what waits for a person's yes."""
+"""The history of notes and skills (which are files), one row a change of one, and what waits for a person's yes."""
 
 from __future__ import annotations
 
@@ -33,10 +33,11 @@ class Source:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoteChange(Source):
-    """One version of a note file. `target`: memory, user or instructions. `action`: add, replace, remove, edited (by
-    hand), approve (what stands in the file by hand), consolidate (one of several that are one), or undo of the change
-    `undoes`. `is_insisted`: a person was asked, and said yes. The message behind it, as far as it may be seen and was
-    not erased: its text `said`, `sender` and `link`."""
+    """One version of a note file. `target`: memory, user or instructions, or the file of a skill, see `skill`.
+    `action`: add, replace, remove, edited (by hand), approve (what stands in the file by hand), consolidate (one of
+    several that are one), an action of skill_manage, or undo of the change `undoes`. `is_insisted`: a person was asked,
+    and said yes. The message behind it, as far as it may be seen and was not erased: its text `said`, `sender` and
+    `link`."""
 
     scope: Scope
     target: str
@@ -50,6 +51,13 @@ class NoteChange(Source):
     sender: str = ""
     link: str | None = None
     id: int = 0
+
+    @property
+    def skill(self) -> tuple[str, str] | None:
+        """Of a change of a skill its folder, below that of its scope, and the path of the file in it."""
+        _, _, place = self.target.partition(f"{SKILL}:")
+        folder, _, path = place.rpartition(":")
+        return (folder, path) if place else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,8 +74,8 @@ class Author(Source):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingNote(Source):
     """`operations` are done together or not at all; `reason` is a clause on why they wait. `target`: that of a file,
-    or for one `add` of something else FACT, REMINDER or QUESTION. `is_draft`: the curator drew it up, of whole notes.
-    Since `began_at` something has waited in the scope without a break; None: it is not stored yet."""
+    or for one operation on something else SKILL, FACT, REMINDER or QUESTION. `is_draft`: the curator drew it up, of
+    whole notes. Since `began_at` something has waited in the scope without a break; None: it is not stored yet."""
 
     scope: Scope
     target: str
@@ -99,17 +107,24 @@ class ReviewMark(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
-    """`content`: the note of an add or a replace; `old_text`: a part of the one that is replaced or removed."""
+    """`content`: the note of an add or a replace; `old_text`: a part of the one that is replaced or removed. The other
+    actions are those of skill_manage, on the skill, or the file in it, that `path` names."""
 
-    action: Literal["add", "replace", "remove"]
+    action: Literal["add", "replace", "remove", "create", "patch", "edit", "delete", "write_file", "remove_file"]
     content: str = ""
     old_text: str = ""
+    path: str = ""
 
 
 INSTRUCTIONS = "instructions"
 """The target of what a person wants to hold in a chat; the others that are files are memory and user."""
 FACT, REMINDER, QUESTION = "fact", "remind", "cron"
 """Targets that are no files; the last two wait as the line of the chat command of that name."""
+SKILL = "skill"
+"""Of one that waits; a change has the file behind it, as in ``skill:work/tidy-inbox:SKILL.md``."""
+OF_NOTES = f"notes.target NOT LIKE '{SKILL}:%'"
+_AT_ONCE = ("consolidate", "add", "delete", "undo")
+"""What may change several files of a skill; a consolidation changes several notes."""
 UNDOABLE = 100
 """Latest changes that are looked through for one to undo."""
 PENDING_LIMIT = 50
@@ -133,16 +148,17 @@ WHERE {visible("notes.scope_id")}
 """
 """With the message behind each, where it may be seen."""
 SINCE = f"""
-{VISIBLE} AND notes.at >= :at
+{VISIBLE} AND {OF_NOTES} AND notes.at >= :at
 AND (notes.message_id IS NULL OR messages.session_id IS NOT :session OR notes.is_insisted) ORDER BY notes.id
 """
 MADE_BY = f"""
-{VISIBLE} AND notes.external_id = :external
+{VISIBLE} AND {OF_NOTES} AND notes.external_id = :external
 AND addresses.platform = :platform AND addresses.chat_id = :chat_id AND addresses.thread_id = :thread_id
 ORDER BY notes.id
 """
 NOT_UNDONE = f"""
-{VISIBLE} AND notes.action <> 'undo' AND NOT EXISTS (SELECT 1 FROM notes AS undoing WHERE undoing.undoes = notes.id)
+{VISIBLE} AND {OF_NOTES} AND notes.action <> 'undo'
+AND NOT EXISTS (SELECT 1 FROM notes AS undoing WHERE undoing.undoes = notes.id)
 ORDER BY notes.id DESC LIMIT :limit
 """
 OF_FILE = f"{VISIBLE} AND notes.target = :target ORDER BY notes.id"
@@ -174,11 +190,12 @@ UPDATE notes SET is_pinned = 1 WHERE id = :id AND (
 """
 """A note that is put into other words stays pinned."""
 _TOGETHER = f"""
-{VISIBLE} AND notes.action = 'consolidate' AND notes.at = :at AND notes.target = :target ORDER BY notes.id
+{VISIBLE} AND notes.action = :action AND notes.at = :at AND substr(notes.target, 1, length(:group)) = :group
+ORDER BY notes.id
 """
 _UNREVIEWED = f"""
 SELECT latest.note_id, latest.fact_change_id FROM (
-    SELECT COALESCE((SELECT MAX(id) FROM notes WHERE {visible("notes.scope_id")}), 0) AS note_id,
+    SELECT COALESCE((SELECT MAX(id) FROM notes WHERE {visible("notes.scope_id")} AND {OF_NOTES}), 0) AS note_id,
         COALESCE((SELECT MAX(id) FROM fact_changes WHERE {visible("fact_changes.scope_id")}), 0) AS fact_change_id
 ) AS latest WHERE latest.note_id > 0 AND NOT EXISTS (
     SELECT 1 FROM note_reviews AS seen WHERE {visible("seen.scope_id")} AND (
@@ -199,20 +216,23 @@ class Notes:
     """The versions of curated notes in state.db, and what waits for a yes."""
 
     def __init__(self, database: Database) -> None:
-        self._database = database
+        self.database = database
 
     async def check(self, epoch: ErasureEpoch | None) -> None:
         """Raises StaleReadError when something was erased since that was read as of `epoch`."""
-        await self._database.read(lambda connection: check(connection, epoch))
+        await self.database.read(lambda connection: check(connection, epoch))
 
-    async def log(self, *changes: NoteChange) -> None:
+    async def log(self, *changes: NoteChange) -> list[int]:
         """Stores versions, also when an erasure has begun meanwhile: it waits for the file and must find them here.
-        Where instructions changed, the prompts of that scope are written anew."""
+        Where instructions changed, the prompts of that scope are written anew. Returns their numbers."""
+        numbers = list[int]()
 
         def work(connection: Connection) -> None:
+            numbers.clear()
             for change in changes:
                 values = _values(connection, change)
                 made = rows.insert(connection, INSERT, values)
+                numbers.append(made)
                 if change.before is not None and change.after is not None:
                     connection.execute(_STAYS_PINNED, {**values, "id": made})
             for key in {change.scope.key for change in changes if change.target == INSTRUCTIONS}:
@@ -221,7 +241,8 @@ class Notes:
                 connection.execute(DROP_PROMPTS, {"key": key})
 
         if changes:
-            await self._database.write(work)
+            await self.database.write(work)
+        return numbers
 
     async def changes(self, scopes: frozenset[Scope], limit: int = 20, offset: int = 0) -> list[NoteChange]:
         """The latest versions with their messages, newest first, without the first `offset` of them."""
@@ -263,23 +284,25 @@ class Notes:
 
     async def current(self, scopes: frozenset[Scope], target: str) -> dict[str, NoteVersion]:
         """What was ever noted, by its text."""
-        found = await self._database.fetch_all(CURRENT, {"scopes": scope_parameter(scopes), "target": target})
+        found = await self.database.fetch_all(CURRENT, {"scopes": scope_parameter(scopes), "target": target})
         return {row["after"]: NoteVersion(**rows.fields_in(row, NoteVersion)) for row in found}
 
     async def pin(self, scopes: frozenset[Scope], target: str, entry: str, *, is_pinned: bool) -> None:
         values = {"scopes": scope_parameter(scopes), "target": target, "entry": entry, "is_pinned": is_pinned}
-        await self._database.execute(_PIN, values)
+        await self.database.execute(_PIN, values)
 
     async def together(self, scopes: frozenset[Scope], change: NoteChange) -> list[NoteChange]:
-        """The changes of one consolidation, oldest first; of any other change that alone."""
-        if change.action != "consolidate":
+        """The changes of one consolidation, and the files that were added to a skill or removed with it, oldest first;
+        of any other change that alone."""
+        if change.action not in (_AT_ONCE if change.skill else _AT_ONCE[:1]):
             return [change]
-        return await self._read(_TOGETHER, scopes, at=change.at, target=change.target)
+        group = f"{SKILL}:{change.skill[0]}:" if change.skill else change.target
+        return await self._read(_TOGETHER, scopes, at=change.at, action=change.action, group=group)
 
     async def unreviewed(self, scopes: frozenset[Scope], now: datetime) -> ReviewMark | None:
         """What the curator has to look at; None where nothing is new since it has, or where it rests."""
         values = {"scopes": scope_parameter(scopes), "now": rows.timestamp(now)}
-        found = await self._database.glance(lambda connection: connection.execute(_UNREVIEWED, values).fetchone())
+        found = await self.database.glance(lambda connection: connection.execute(_UNREVIEWED, values).fetchone())
         return None if found is None else ReviewMark(found["note_id"], found["fact_change_id"])
 
     async def reviewed(self, scope: Scope, until: datetime, mark: ReviewMark | None = None) -> None:
@@ -292,16 +315,16 @@ class Notes:
                 {**(mark or ReviewMark(0, 0))._asdict(), "scope_id": scope_id, "until": rows.timestamp(until)},
             )
 
-        await self._database.write(work)
+        await self.database.write(work)
 
     async def _read(self, statement: str, scopes: frozenset[Scope], **values: object) -> list[NoteChange]:
         everything = {"scopes": scope_parameter(scopes), **values}
-        found = await self._database.glance(lambda connection: connection.execute(statement, everything).fetchall())
+        found = await self.database.glance(lambda connection: connection.execute(statement, everything).fetchall())
         return [_with_message(row) for row in found]
 
     async def put_aside(self, note: PendingNote, epoch: ErasureEpoch | None = None) -> PendingNote | None:
         """Stores it, once for the same operations in a scope; None when too many wait already, or another draft."""
-        operations = rows.dump([[one.action, one.content, one.old_text] for one in note.operations])
+        operations = rows.dump([[one.action, one.content, one.old_text, one.path] for one in note.operations])
 
         def work(connection: Connection) -> PendingNote | None:
             values = _values(connection, note) | {"operations": operations}
@@ -318,20 +341,20 @@ class Notes:
                 same = [rows.insert(connection, INSERT_PENDING, values | {"began_at": began_at})]
             return replace(note, began_at=rows.moment(began_at), id=same[0])
 
-        return await self._database.write(work, epoch)
+        return await self.database.write(work, epoch)
 
     async def waiting(self, scopes: frozenset[Scope]) -> list[PendingNote]:
-        found = await self._database.fetch_all(PENDING, {"scopes": scope_parameter(scopes)})
+        found = await self.database.fetch_all(PENDING, {"scopes": scope_parameter(scopes)})
         return [_pending(row) for row in found]
 
     async def drop(self, note_id: int) -> None:
-        await self._database.execute("DELETE FROM pending_notes WHERE id = :id", {"id": rows.bounded(note_id)})
+        await self.database.execute("DELETE FROM pending_notes WHERE id = :id", {"id": rows.bounded(note_id)})
 
     async def redraft(self, note: PendingNote) -> None:
         """Takes a draft away, and the curator looks anew."""
         await self.drop(note.id)
         scope = "(SELECT id FROM scopes WHERE key = :scope)"
-        await self._database.execute(f"DELETE FROM note_reviews WHERE scope_id = {scope}", {"scope": note.scope})
+        await self.database.execute(f"DELETE FROM note_reviews WHERE scope_id = {scope}", {"scope": note.scope})
 
 
 def change_of(row: Row) -> NoteChange:
@@ -347,10 +370,9 @@ def _with_message(row: Row) -> NoteChange:
 
 
 def _pending(row: Row) -> PendingNote:
-    operations = tuple(
-        Operation(action=action, content=content, old_text=old_text)
-        for action, content, old_text in json.loads(row["operations"])
-    )
+    names = ("action", "content", "old_text", "path")
+    # One of an older version has no path.
+    operations = tuple(Operation(**dict(zip(names, values, strict=False))) for values in json.loads(row["operations"]))
     return PendingNote(**rows.fields_in(row, PendingNote) | {"operations": operations}, **_place(row))
 
 

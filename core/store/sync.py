@@ -20,7 +20,7 @@ from typing import Literal, get_args
 from core.ports import Clock
 from core.store import rows
 from core.store.mailbox import OutboxItem, fill_outbox_item
-from core.store.notes import VERSIONS, change_of
+from core.store.notes import OF_NOTES, VERSIONS, change_of
 from core.store.rows import MESSAGE_COLUMNS, SESSIONS, Connection, Row, message_of, session_of, turns
 from core.store.sqlite.database import Database
 from core.store.sqlite.schema import in_list, list_value
@@ -96,9 +96,10 @@ WHERE sessions.id BETWEEN :first AND :last AND sessions.last_at >= :since
     AND (:has_imported OR sessions.end_reason IS NOT 'import')
 ORDER BY sessions.id
 """
-_UNTOLD_CHANGES = """
+_UNTOLD_CHANGES = f"""
 SELECT :provider AS provider, id, 'notes' AS session_id, 'notes' AS address_id FROM notes
 WHERE (at >= :since OR id > (SELECT last_id FROM told WHERE provider = :provider AND subject = 'notes'))
+    AND {OF_NOTES}
     AND 'memory:' || :provider || ':notes:' || notes.id || ':on_memory_write' NOT IN (SELECT key FROM outbox)
 ORDER BY id
 """

@@ -133,7 +133,7 @@ class MemoryCommands:
             lines.append(f"- {note.id}: {texts.moment(note.at, self._zone)}, {place}{who}; {escape(note.reason)}")
             lines += texts.difference(note.operations) if note.is_draft else ()
             for one in () if note.is_draft else note.operations:
-                content, old_text = escape(one.content), escape(one.old_text)
+                content, old_text = escape(one.content), escape(" ".join(filter(None, (one.path, one.old_text))))
                 old = f" “{old_text}” →" if one.action == "replace" else f" “{old_text}”" if old_text else ""
                 lines.append(f"  {one.action}{old}{f' “{content}”' if content else ''}")
             buttons += decision(note)
@@ -167,8 +167,10 @@ class MemoryCommands:
         if (number := number_in(text)) is None and text:
             raise Refused(texts.UNDO_USAGE)
         change = await self._notebook.change(context.scopes, number)
-        if not context.may_change(change.account):
+        if not context.may_change(None if change.skill else change.account):
             raise Refused(texts.AUTHOR_UNDOES)
+        if change.skill:
+            return Answer(text=escape(await self._services.skills.undo(change, context.author)))
         return await _told(self._notebook.undo(change, context.scope, context.scopes, context.author))
 
     async def _history(self, text: str, context: CommandContext) -> Answer:
@@ -195,7 +197,10 @@ class MemoryCommands:
         who = "" if change.account is None else f", by {change.account.key}"
         asked = ", after a yes" if change.is_insisted else ""
         at = texts.moment(change.at, self._zone)
-        head = f"{change.id}: {at}, {ALL_FILES[change.target]}, {done}{who}{asked}{_way(change)}"
+        place = "/".join(change.skill or (ALL_FILES.get(change.target, ""),))
+        head = f"{change.id}: {at}, {place}, {done}{who}{asked}{_way(change)}"
+        if change.skill:
+            return escape(head)
         before, after = (None if text is None else escape(text) for text in (change.before, change.after))
         link = f" ({change.link})" if change.link else ""
         if before is None or after is None:

@@ -19,14 +19,14 @@ from core.store.notes import Operation
 from core.text.normalize import shortened
 from core.types import Answer, Command, Inbound, Scope
 from gateway import texts
-from gateway.commands.registry import CommandContext, announced, is_command, number_in
+from gateway.commands.registry import CommandContext, announced, is_command
 from gateway.services import Services
 
-SHOWN, CHANGES, SUGGESTED = 50, 20, 25
+SHOWN, SUGGESTED = 50, 25
 DESCRIPTION_CHARS = 200
 UNUSED_FOR = timedelta(days=90)
 CONFIRMED = "--confirmed"
-_CHANGING = ("add", "remove", "enable", "disable", "undo")
+_CHANGING = ("add", "remove", "enable", "disable")
 
 
 class SkillCommands:
@@ -60,12 +60,6 @@ class SkillCommands:
                 is_off = action == "disable"
                 skill = await self._skills.switch(_named(text), context.scopes, is_disabled=is_off)
                 return Answer(text=texts.SKILL_SWITCHED.format(name=skill.name, state="off" if is_off else "on"))
-            case "history":
-                return await self._history(text, context)
-            case "undo":
-                if (number := number_in(text)) is None and text:
-                    raise Refused(texts.UNDO_SKILL_USAGE)
-                return Answer(text=escape(await self._skills.undo(context.scopes, number, context.author)))
         return await self._list(text if action == "list" else command.arguments, context)
 
     async def is_call(self, inbound: Inbound, scope: Scope) -> bool:
@@ -128,18 +122,8 @@ class SkillCommands:
             files = texts.counted(len(await self._skills.files(skill)), "file")
             asked = Command(name="skills", arguments=f"remove {skill.name} {CONFIRMED}")
             return Answer(text=texts.REMOVE_SKILL.format(name=skill.name, files=files), confirm=asked)
-        removal = Operation(action="remove", old_text=skill.name)
+        removal = Operation(action="delete", path=skill.name)
         return Answer(text=escape(await self._skills.apply(context.scope, context.scopes, removal, context.author)))
-
-    async def _history(self, name: str, context: CommandContext) -> Answer:
-        changes = await self._skills.history(context.scopes, _named(name), CHANGES)
-        lines = []
-        for change in changes:
-            who = f", by {change.account.key}" if change.account else ""
-            done = f"undo of {change.undoes}" if change.undoes else change.action.replace("_", " ")
-            at = texts.moment(change.at, self._services.zone)
-            lines.append(f"- {change.id}: {at}, {escape(change.name)}, {done}{who}")
-        return Answer(text="\n".join(lines) or texts.NO_SKILL_CHANGES)
 
 
 def _named(typed: str) -> str:

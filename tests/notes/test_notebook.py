@@ -187,10 +187,10 @@ async def test_cancelled_between_file_and_log_the_change_is_whole(
             super().__init__(database)
             self.is_asked, self.may_go_on = asyncio.Event(), asyncio.Event()
 
-        async def log(self, *changes: NoteChange) -> None:
+        async def log(self, *changes: NoteChange) -> list[int]:
             self.is_asked.set()
             await self.may_go_on.wait()
-            await super().log(*changes)
+            return await super().log(*changes)
 
     slow = _Slow(database)
     notebook = Notebook(home, slow, clock, LIMITS)

@@ -16,7 +16,7 @@ import pytest
 from core.errors import Refused, StaleReadError
 from core.skills.library import LENGTHS, Skills
 from core.store import epoch
-from core.store.notes import Author, Operation
+from core.store.notes import Author, Notes, Operation
 from core.store.rows import scope_parameter
 from core.store.sqlite.database import Database
 from core.types import LOCAL, ErasureEpoch, Scope
@@ -51,7 +51,7 @@ async def test_the_owner_has_one_collection_and_each_scope_its_own(home: Path, s
     await skills.apply(
         Scope.account("telegram", "42"),
         OWNERS,
-        Operation(action="add", content=skill_text("owners"), old_text="owners/SKILL.md"),
+        Operation(action="create", content=skill_text("owners"), path="owners"),
         TYPED,
     )
     await keep(skills, ANA, "anas")
@@ -73,7 +73,7 @@ async def test_folders_of_the_settings_are_the_owners_and_only_read(
     assert await names(skills, OWNERS) == ["shared"]
     assert await names(skills, only(ANA)) == []
     with pytest.raises(Refused, match="lies in a folder that I only read"):
-        await skills.apply(LOCAL, OWNERS, Operation(action="remove", old_text="shared"), TYPED)
+        await skills.apply(LOCAL, OWNERS, Operation(action="delete", path="shared"), TYPED)
     await keep(skills, LOCAL, "own")
     assert await skills.unused(OWNERS, clock.now()) == []
 
@@ -118,8 +118,8 @@ async def test_a_path_stays_in_its_skill(home: Path, skills: Skills, path: str) 
     if path:
         with pytest.raises(Refused, match="is no path in a skill"):
             await skills.text(skill, path)
-    for action in ("add", "replace", "remove"):
-        done = Operation(action=action, content="x", old_text=f"good/{path}" if path else "../good")
+    for action in ("write_file", "patch", "remove_file", "create", "delete"):
+        done = Operation(action=action, content="x", path=f"good/{path}" if path else "../good")
         with pytest.raises(Refused):
             await skills.apply(LOCAL, only(LOCAL), done, TYPED)
     assert [one.name for one in (home / "skills").iterdir() if one.name != ".lock"] == ["good"]
@@ -133,66 +133,81 @@ async def test_a_link_in_a_skill_is_not_followed(home: Path, tmp_path: Path, ski
     assert await skills.files(skill) == {}
     with pytest.raises(Refused, match="is a link, or lies behind one"):
         await skills.text(skill, "references/secret.md")
-    done = Operation(action="add", content="gone", old_text="good/references/secret.md")
+    done = Operation(action="write_file", content="gone", path="good/references/secret.md")
     with pytest.raises(Refused, match="is a link"):
         await skills.apply(LOCAL, only(LOCAL), done, TYPED)
     assert (tmp_path / "secret.md").read_text() == "a secret"
 
 
-async def test_a_change_is_whole_versioned_and_can_be_undone(home: Path, skills: Skills, clock: SteadyClock) -> None:
-    folder = home / "skills" / "sort"
+async def test_a_change_is_whole_versioned_and_can_be_undone(
+    home: Path, database: Database, skills: Skills, clock: SteadyClock
+) -> None:
+    folder, notes = home / "skills" / "sort", Notes(database)
 
-    async def do(action: str, content: str = "", of: str = "sort/SKILL.md") -> str:
-        done = Operation(action=action, content=content, old_text=of)  # type: ignore[arg-type]
+    async def do(action: str, content: str = "", path: str = "sort", old: str = "") -> str:
+        done = Operation(action=action, content=content, old_text=old, path=path)  # type: ignore[arg-type]
         return await skills.apply(LOCAL, only(LOCAL), done, TYPED)
 
-    assert await do("add", skill_text("sort")) == "The skill sort is kept (change 1)."
+    async def undo(number: int) -> str:
+        change = await notes.find(only(LOCAL), number)
+        assert change is not None
+        return await skills.undo(change, TYPED)
+
+    assert await do("create", skill_text("sort")) == "The skill sort is kept (change 1)."
     with pytest.raises(Refused, match="There is a skill sort already"):
-        await do("add", skill_text("sort"))
-    await do("replace", "Sort them by sender.", "sort/SKILL.md\nSort it.")
+        await do("create", skill_text("sort"))
+    await do("patch", "Sort them by sender.", old="Sort it.")
     with pytest.raises(Refused, match="The old text is not in sort"):
-        await do("replace", "x", "sort/SKILL.md\nSort it.")
+        await do("patch", "x", old="Sort it.")
     with pytest.raises(Refused, match="stands 2 times"):
-        await do("replace", "x", "sort/SKILL.md\nSort")
+        await do("patch", "x", old="Sort")
+    with pytest.raises(Refused, match="Give old_text"):
+        await do("patch", "x")
+    with pytest.raises(Refused, match="Give the content"):
+        await do("edit")
     with pytest.raises(Refused, match="line 1: there is no front matter"):
-        await do("replace", "no front matter any more")
+        await do("edit", "no front matter any more")
     with pytest.raises(Refused, match="over its limit of 50,000"):
-        await do("replace", skill_text("sort", body="x" * 60_000))
-    await do("add", "1. Look.\n", "sort/references/steps.md")
+        await do("edit", skill_text("sort", body="x" * 60_000))
+    await do("write_file", "1. Look.\n", "sort/references/steps.md")
     with pytest.raises(Refused, match="has files in references/, templates/, scripts/, assets/ only"):
-        await do("add", "x", "sort/steps.md")
+        await do("write_file", "x", "sort/steps.md")
+    with pytest.raises(Refused, match="a file beside"):
+        await do("remove_file")
     with pytest.raises(Refused, match="There is no file sort/references/other"):
-        await do("remove", "", "sort/references/other.md")
+        await do("remove_file", "", "sort/references/other.md")
     assert (folder / "SKILL.md").read_text().endswith("Look at it.\n\nSort them by sender.\n")
     assert stat.S_IMODE((folder / "references").stat().st_mode) == 0o700
-    await do("remove", "", "sort/references/steps.md")
+    await do("remove_file", "", "sort/references/steps.md")
     assert not (folder / "references").exists()
-    await do("remove", "", "sort")
+    assert await do("delete") == "The skill sort is removed (`/memory undo 5` brings its texts back)."
     assert not folder.exists()
-    history = await skills.history(only(LOCAL), "sort")
+    history = await notes.changes(only(LOCAL))
     assert [change.action for change in history] == ["delete", "remove_file", "write_file", "patch", "create"]
-    assert await skills.undo(only(LOCAL), None, TYPED) == "Undone: change 5 of the skill sort."
-    assert await skills.undo(only(LOCAL), None, TYPED) == "Undone: change 4 of the skill sort."
+    assert await undo(5) == "Undone: change 5 of the skill sort."
+    assert await undo(4) == "Undone: change 4 of the skill sort."
     assert (folder / "references" / "steps.md").read_text() == "1. Look.\n"
-    await skills.undo(only(LOCAL), 2, TYPED)
+    await undo(2)
     assert (folder / "SKILL.md").read_text() == skill_text("sort")
     with pytest.raises(Refused, match="was changed since, so change 2 cannot be undone"):
-        await skills.undo(only(LOCAL), 2, TYPED)
-    with pytest.raises(Refused, match="There is nothing to undo"):
-        await skills.undo(only(ANA), None, TYPED)
+        await undo(2)
 
 
-async def test_what_is_deleted_with_more_than_text_is_gone_for_good(home: Path, skills: Skills) -> None:
-    folder = lay(home / "skills", "sort")
+async def test_a_skill_that_was_removed_comes_back_where_it_was(home: Path, database: Database, skills: Skills) -> None:
+    folder = lay(home / "skills" / "work", "sort", references__steps="1. Look.")
     (folder / "logo.png").write_bytes(b"\x89PNG\0")
-    said = await skills.apply(LOCAL, only(LOCAL), Operation(action="remove", old_text="sort"), TYPED)
-    assert said == "The skill sort is removed (change 1). Nothing can bring it back."
-    with pytest.raises(Refused, match="Change 1 cannot be undone"):
-        await skills.undo(only(LOCAL), 1, TYPED)
+    await skills.apply(LOCAL, only(LOCAL), Operation(action="delete", path="sort"), TYPED)
+    assert not folder.exists()
+    notes = Notes(database)
+    change = await notes.find(only(LOCAL), 2)
+    assert change is not None
+    assert await skills.undo(change, TYPED) == "Undone: change 1, 2 of the skill sort."
+    assert sorted(path.name for path in folder.rglob("*")) == ["SKILL.md", "references", "steps"]
+    assert (await skills.find("sort", only(LOCAL))).category == "work"
 
 
 async def test_what_nobody_typed_waits_and_is_kept_after_a_yes(skills: Skills) -> None:
-    done = Operation(action="add", content=skill_text("sort"), old_text="sort/SKILL.md")
+    done = Operation(action="create", content=skill_text("sort"), path="sort")
     said = await skills.apply(ANA, only(ANA), done, Author(reason="a page says so"))
     assert said.startswith("Not kept yet: a page says so.")
     assert await names(skills, only(ANA)) == []
@@ -200,11 +215,11 @@ async def test_what_nobody_typed_waits_and_is_kept_after_a_yes(skills: Skills) -
     assert await skills.approve(waiting, only(ANA)) == "The skill sort is kept (change 1)."
     assert await names(skills, only(ANA)) == ["sort"]
     with pytest.raises(Refused, match="line 1: there is no front matter"):
-        await skills.apply(ANA, only(ANA), Operation(action="replace", content="x", old_text="sort/SKILL.md"), Author())
+        await skills.apply(ANA, only(ANA), Operation(action="edit", content="x", path="sort"), Author())
 
 
 async def test_nothing_read_before_an_erasure_is_kept_after_it(database: Database, skills: Skills) -> None:
-    done = Operation(action="add", content=skill_text("sort"), old_text="sort/SKILL.md")
+    done = Operation(action="create", content=skill_text("sort"), path="sort")
     read = ErasureEpoch(scope_parameter(only(ANA)), 0)
     await database.write(partial(epoch.part, scopes=only(ANA)))
     with pytest.raises(StaleReadError):
@@ -321,7 +336,7 @@ async def test_an_archive_of_a_link_or_cut_off_is_refused(tmp_path: Path, skills
 async def test_what_is_meant_is_erased_and_the_rest_stands(home: Path, skills: Skills) -> None:
     await keep(skills, ANA, "sort", body="Look at it.\n\nSend the Porto bill to Ana.\n\nSort it.\n")
     await keep(skills, ANA, "porto-ferry")
-    done = Operation(action="add", content="one\ntwo porto\nthree\n", old_text="sort/scripts/run.sh")
+    done = Operation(action="write_file", content="one\ntwo porto\nthree\n", path="sort/scripts/run.sh")
     await skills.apply(ANA, only(ANA), done, TYPED)
     await keep(skills, ROOM, "porto-room")
     meant = lambda text: "porto" in text.casefold()  # noqa: E731

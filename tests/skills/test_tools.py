@@ -100,7 +100,7 @@ async def test_what_comes_of_the_persons_own_words_is_kept_at_once(home: Path) -
     async with open_gateway(home, ScriptedModel(CREATE, says("Kept."))) as harness:
         await harness.say("remember how we sort the mail, as a skill", "7")
         assert await names(harness, MEMBER) == ["sort-mail"]
-        (change,) = await harness.services.skills.history(only(MEMBER))
+        (change,) = await harness.services.notes.changes(only(MEMBER))
         assert (change.action, change.account.key if change.account else "") == ("create", "telegram:7")
         assert change.message_id is not None
 
@@ -124,7 +124,7 @@ async def test_what_may_come_from_elsewhere_waits_for_a_yes(home: Path, source: 
         assert await names(harness, MEMBER) == []
         pending = (await harness.say("/memory pending", "7")).text
         assert "a skill" in pending
-        assert "sort-mail/SKILL.md" in pending
+        assert "create “sort-mail”" in pending
         assert "The skill sort-mail is kept" in (await harness.say("/memory approve 1", "7")).text
         assert await names(harness, MEMBER) == ["sort-mail"]
 
@@ -168,8 +168,8 @@ async def test_forget_erases_words_in_skills_and_export_has_them(home: Path) -> 
         exported = "".join(file.content.decode() for file in (await harness.say("/export")).answer.files)  # type: ignore[union-attr]
         rows = [json.loads(line) for line in exported.splitlines()]
         assert {"kind": "skill", "name": "sort-mail", "path": "SKILL.md", "text": text} in rows
-        (change,) = [row for row in rows if row.get("kind") == "change of a skill"]
-        assert change["files"] == {"SKILL.md": [None, text]}
+        (change,) = [row for row in rows if row.get("kind") == "change of a note"]
+        assert (change["target"], change["after"]) == ("skill:sort-mail:SKILL.md", text)
         assert "zeppelin" not in (await harness.say("/forget dirigible", "7")).text
         question = (await harness.say("/forget zeppelin")).text
         assert "- In a skill: Send the zeppelin bill to Ana." in question
@@ -177,7 +177,7 @@ async def test_forget_erases_words_in_skills_and_export_has_them(home: Path) -> 
         assert receipt.startswith("Forgotten: ")
         left = await harness.services.skills.find("sort-mail", only(LOCAL))
         assert await harness.services.skills.text(left) == skill_text("sort-mail", body="Look at it.\n\n")
-        assert await harness.services.skills.history(only(LOCAL)) == []
+        assert await harness.services.notes.changes(only(LOCAL)) == []
     assert b"zeppelin" not in (home / "skills" / "sort-mail" / "SKILL.md").read_bytes()
 
 

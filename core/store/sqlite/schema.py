@@ -188,22 +188,8 @@ CREATE TABLE skills (
     is_disabled INTEGER NOT NULL DEFAULT 0,
     UNIQUE (scope_id, name)
 );
-CREATE TABLE skill_changes (
-    id INTEGER PRIMARY KEY AUTOINCREMENT,
-    scope_id INTEGER NOT NULL REFERENCES scopes (id),
-    name TEXT NOT NULL,
-    action TEXT NOT NULL,
-    files TEXT NOT NULL,
-    undoes INTEGER,
-    account TEXT,
-    message_id INTEGER,
-    address_id INTEGER REFERENCES addresses (id),
-    external_id TEXT,
-    at REAL NOT NULL
-);
-CREATE INDEX skill_changes_by_scope ON skill_changes (scope_id, id);
 """
-"""What is kept of skills, which are folders: their use, and what each change made of which file."""
+"""What is kept of skills, which are folders: their use. Their versions stand with those of notes."""
 
 _UNDONE = """
 CREATE TABLE undone (

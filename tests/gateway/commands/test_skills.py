@@ -28,7 +28,7 @@ WORK = calls(*[("memory", LISTING)] * 5)
 
 
 async def keep(harness: GatewayHarness, name: str, scope: Scope = LOCAL, body: str = "Sort it.\n") -> None:
-    done = Operation(action="add", content=skill_text(name, body=body), old_text=f"{name}/SKILL.md")
+    done = Operation(action="create", content=skill_text(name, body=body), path=name)
     await harness.services.skills.apply(scope, frozenset((scope,)), done, Author(origin="typed"))
 
 
@@ -60,11 +60,11 @@ async def test_a_skill_is_listed_shown_switched_off_removed_and_brought_back(hom
         assert "Remove the skill **tidy-inbox** and its 0 files?" in asked.text
         assert "is removed" in (await harness.say("yes")).text
         assert "There is no skill" in (await harness.say("/skills show tidy-inbox")).text
-        assert "delete" in (await harness.say("/skills history")).text
-        assert "Undone" in (await harness.say("/skills undo")).text
+        assert "tidy-inbox/SKILL.md, skill removed" in (await harness.say("/memory history")).text
+        assert "There is nothing to undo" in (await harness.say("/memory undo")).text, "without a number it is of notes"
+        assert "Undone" in (await harness.say("/memory undo 2")).text
         assert "Sort" in (await harness.say("/skills show tidy-inbox")).text
         assert "`mneme skills add" in (await harness.say("/skills add /tmp/skill")).text
-        assert "by its number" in (await harness.say("/skills undo it")).text
 
 
 async def test_what_was_not_used_for_ninety_days_is_named(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,8 +79,9 @@ async def test_what_was_not_used_for_ninety_days_is_named(home: Path, monkeypatc
 async def test_in_a_room_the_owner_decides(home: Path) -> None:
     async with open_gateway(home, options=LISTED.removeprefix("[access]\n")) as harness:
         await keep(harness, "tidy-inbox", Scope.room("telegram", "-100"))
-        for line in ("disable tidy-inbox", "enable tidy-inbox", "remove tidy-inbox", "add x", "undo"):
+        for line in ("disable tidy-inbox", "enable tidy-inbox", "remove tidy-inbox", "add x"):
             assert "the owner decides" in (await harness.say(f"/skills {line}", "7", **ROOM)).text
+        assert "only whoever" in (await harness.say("/memory undo 1", "7", **ROOM)).text
         assert "tidy" in (await harness.say("/skills", "7", **ROOM)).text
         assert "switched off" in (await harness.say("/skills disable tidy-inbox", **ROOM)).text
 
