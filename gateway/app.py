@@ -22,7 +22,7 @@ from filelock import FileLock, Timeout
 from adapters.terminal.adapter import Terminal
 from config.settings import SOUL, Settings
 from core.agent.compression import Compressor, Flush, Summarizer, Windows
-from core.agent.context_files import ContextFiles
+from core.agent.context_files import ContextFiles, OwnerFiles
 from core.agent.delegation import NAME as DELEGATE
 from core.agent.delegation import Delegate
 from core.agent.offline import Offline
@@ -236,7 +236,8 @@ async def build_router(
     plan = reminder(services.appointments, services.conversations, evidence, review, reminders.ask)
     skills = SkillTools(services.skills, services.conversations)
     context_files = ContextFiles(settings.home, settings.context, settings.chats, services.notebook)
-    context_files.warn = owner_notices.warn_of_file
+    owner_files = OwnerFiles(settings.home)
+    context_files.warn = owner_files.warn = owner_notices.warn_of_file
     core_tools = [session_search(recall, zone), plan, *skills.all, *context_files.tools()]
     tools = [*await memory.tools([DELEGATE, *(tool.name for tool in core_tools)]), *core_tools]
     soul, budget_chars = SOUL.read_text(encoding="utf-8"), settings.memory.prefetch_chars
@@ -249,7 +250,7 @@ async def build_router(
         skills=skills.section,
         context_files=context_files.section,
     )
-    prompt = Prompt(services.owner_files, soul, zone, memory, budget_chars, tools, sections)
+    prompt = Prompt(owner_files, soul, zone, memory, budget_chars, tools, sections)
     if helper is not None and settings.delegation.max_rounds:
         delegate = Delegate(
             model=helper,
@@ -349,7 +350,6 @@ def _memory(
         memory.warn(problem)
     services.notebook.on_change = memory.on_memory_write
     review.on_pending, review.on_warning = owner_notices.tell_of_pending, owner_notices.warn_of_note
-    services.owner_files.warn = owner_notices.warn_of_file
     return memory
 
 

@@ -14,7 +14,7 @@ from config.settings import Settings
 from core.errors import ConfigError, Refused
 from core.memory.plugins import Plugins
 from core.memory.provider import MemoryProvider
-from core.notes.notebook import ALL_FILES, Notebook, OwnerFiles
+from core.notes.notebook import ALL_FILES, Notebook
 from core.ports import Clock
 from core.privacy.forgetting import Forgetting
 from core.privacy.home_files import HomeFiles
@@ -82,7 +82,6 @@ class Services:
         self.facts = Facts(database, clock)
         self.notes = Notes(database)
         self.notebook = Notebook(settings.home, self.notes, clock, limits)
-        self.owner_files = OwnerFiles(settings.home)
         self.home_files = HomeFiles(settings.home)
         self.inbox = Inbox(database, clock, registry)
         kept = JobMessages(clock=clock, incognito=registry, model=settings.model.chat)

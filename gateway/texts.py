@@ -50,9 +50,9 @@ def listed(parts: Sequence[str]) -> str:
 
 
 def difference(operations: Sequence[Operation]) -> list[str]:
-    """What a draft would take out of the notes and put into them, line by line."""
-    gone = [f"  \N{MINUS SIGN} “{escape(one.old_text)}”" for one in operations]
-    return gone + [f"  + “{escape(one.content)}”" for one in operations if one.content]
+    """What would go and what would come, line by line."""
+    gone = [f"  \N{MINUS SIGN} “{escape(one.old_text)}”" for one in operations if one.old_text]
+    return gone + [f"  \\+ “{escape(one.content)}”" for one in operations if one.content]
 
 
 def day(at: datetime, zone: tzinfo) -> str:

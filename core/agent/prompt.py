@@ -19,10 +19,10 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from config.settings import CacheLife
+from core.agent.context_files import OwnerFiles
 from core.guard.fence import ANSWERED, ANSWERING, DELIVERED, FORWARDED, fence, neutralise, told
 from core.guard.fence import mark as account_mark
 from core.memory.manager import MemoryManager
-from core.notes.notebook import OwnerFiles
 from core.types import Account, Attachment, Json, Message, Quoted, Session, Tool, ToolContext
 
 CHARS_PER_TOKEN = 3.5  # no tokenizer exists outside the provider; real usage corrects this after the first call

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, time, timedelta, tzinfo
+from itertools import takewhile
 
 import structlog
 
@@ -16,10 +17,9 @@ from core.errors import ModelError, Refused
 from core.memory.manager import MemoryManager
 from core.models.wrappers import ask
 from core.ports import Clock, Model
-from core.store.lineage import Undoing
 from core.store.mailbox import InboxEntry, OutboxItem
 from core.store.sessions import Conversations
-from core.text.normalize import shortened
+from core.text.normalize import language_data, shortened
 from core.types import (
     Address,
     EndReason,
@@ -37,17 +37,9 @@ from core.types import (
 ENDLESS = 2**63 - 1
 CARRIED = 0.20  # the share of the window that the last turns may take where a session goes on elsewhere
 
-INCOGNITO = (
-    "This conversation is incognito: nothing of it is written down, and it ends with /incognito off. You have no tool "
-    "here that notes, learns or plans anything; when the person wants that, say so."
-)
-
 TITLE_CHARS = 60
+_log = structlog.get_logger("sessions")
 _NUMBER = re.compile(r" #(\d{1,9})\Z")
-_INSTRUCTION = (
-    "Give this exchange a title of at most seven words, in its language, without quotes or a full stop. "
-    "Answer with the title alone."
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,60 +98,54 @@ class Boundary:
         return None
 
 
+@dataclass
 class SessionTracker:
     """Opens, titles and ends sessions, and tells `memory`. Without a `helper` a person's first words are the title."""
 
-    def __init__(
-        self,
-        conversations: Conversations,
-        prompt: Prompt,
-        memory: MemoryManager,
-        clock: Clock,
-        options: ModelOptions,
-        helper: Model | None,
-        boundary: Boundary | None = None,
-    ) -> None:
-        self._boundary = boundary or Boundary()
-        self.flush: Callable[[Session, Sequence[Message], Turn], Awaitable[None]] | None = None
-        """What the model keeps before a boundary."""
-        self._conversations = conversations
-        self._prompt = prompt
-        self._memory = memory
-        self._clock = clock
-        self._options = options
-        self._helper = helper
-        self._log = structlog.get_logger("sessions")
+    conversations: Conversations
+    prompt: Prompt
+    memory: MemoryManager
+    clock: Clock
+    options: ModelOptions
+    helper: Model | None
+    boundary: Boundary = Boundary()
+    flush: Callable[[Session, Sequence[Message], Turn], Awaitable[None]] | None = None
+    """What the model keeps before a boundary."""
 
     async def open(self, turn: Turn) -> tuple[Session, list[Message]]:
         """The session of the turn, with its prompt and its history."""
         blank = self._blank(turn.address, turn.scope)
         if turn.is_fresh:
-            results = await self._conversations.job_results(turn.address, turn.scopes, REPORTS)
-            return await self._with_prompt(await self._conversations.create(blank, "cron"), turn), results
-        found = await self._conversations.opened(turn.address, turn.scopes)
-        session, rows = found or (await self._conversations.ensure(blank), [])
+            results = await self.conversations.job_results(turn.address, turn.scopes, REPORTS)
+            return await self._with_prompt(await self.conversations.create(blank, "cron"), turn), results
+        found = await self.conversations.opened(turn.address, turn.scopes)
+        session, rows = found or (await self.conversations.ensure(blank), [])
         if session.scope != turn.scope or not session.sight <= turn.scopes:
             # Less may be seen here than when the prompt was written: neither it nor what was recalled then may stay.
             session, rows = await self._followed(session, blank, "rights", turn.epoch), []
             session = await self._with_prompt(session, turn)
-        elif rows and (reason := self._crossed(session)) is not None:
+        elif (reason := self._crossed(session, rows, turn)) is not None:
             if self.flush is not None:
                 await self.flush(session, rows, turn)
-            after = replace(blank, parent_id=session.id, title=numbered(session))
-            session, rows = await self._followed(session, after, reason, turn.epoch), []
-            session = await self._with_prompt(session, turn)
+            # What jobs have delivered since goes along: it may be what is answered now.
+            rows = [*takewhile(lambda row: row.origin == "job", reversed(rows))][::-1]
+            opens_at = rows[0].id if rows else None
+            after = replace(blank, parent_id=session.id, title=numbered(session), opens_at=opens_at)
+            session = await self._with_prompt(await self._followed(session, after, reason, turn.epoch), turn)
         elif not session.system_prompt:
+            # One that had a prompt before, which instructions or an erasure took, is not new.
+            is_new = not (session.sight or session.parent_id or session.is_incognito)
             session = await self._with_prompt(session, turn)
-            if session.parent_id is None and not session.is_incognito:
-                await self._memory.on_session_switch(session.id, None, "new")
+            if is_new:
+                await self.memory.on_session_switch(session.id, None, "new")
         elif session.sight != turn.scopes:
             # Accounts were linked since: what is recalled from now on must go when they part.
-            session = await self._conversations.keep_prompt(session.id, session.system_prompt, turn.scopes, turn.epoch)
+            session = await self.conversations.keep_prompt(session.id, session.system_prompt, turn.scopes, turn.epoch)
         return session, rows
 
     async def prompted(self, session: Session, turn: Turn) -> Session:
         """A session that is not stored yet, with its prompt."""
-        prompt = await self._prompt.write(turn.context(session, session.started_at), _hint(session, turn))
+        prompt = await self.prompt.write(turn.context(session, session.started_at), _hint(session, turn))
         return replace(session, system_prompt=prompt, sight=turn.scopes)
 
     async def compress(
@@ -190,49 +176,49 @@ class SessionTracker:
             created_at=child.started_at,
             tool_name="compress" if is_by_hand else None,
         )
-        opened = await self._conversations.compress(child, row if summary else None, sent, turn.epoch)
+        opened = await self.conversations.compress(child, row if summary else None, sent, turn.epoch)
         await self._ended(session)
         if not opened.is_incognito:
-            await self._memory.on_session_switch(opened.id, session.id, "compression")
+            await self.memory.on_session_switch(opened.id, session.id, "compression")
         return opened
 
     async def end(self, session: Session) -> None:
         """Ends the session because the person starts another."""
-        await self._conversations.end(session.id, "new", self._clock.now())
+        await self.conversations.end(session.id, "new", self.clock.now())
         await self._ended(session)
 
     async def turn_over(self, turn: Turn, session: Session, rows: Sequence[Message]) -> None:
         """After a turn in this session, whose history is `rows`, and whose answer has left. Raises StaleReadError."""
         if rows and not session.title and not session.is_incognito:
             await self._title(session, rows, turn)
-        await self._memory.turn_over(session, rows)
+        await self.memory.turn_over(session, rows)
         if rows:
-            await self._memory.queue_prefetch(turn.text, turn.context(session, rows[-1].created_at, rows))
+            await self.memory.queue_prefetch(turn.text, turn.context(session, rows[-1].created_at, rows))
 
     async def place(self, turn: Turn) -> Session:
         """The open session of the turn's address, or a new one without a prompt."""
-        return await self._conversations.ensure(self._blank(turn.address, turn.scope))
+        return await self.conversations.ensure(self._blank(turn.address, turn.scope))
 
     async def amend(self, inbound: Inbound) -> bool:
         """Follows an edit or deletion on the platform, here and in memory; False when there is no such message."""
         text = None if inbound.kind == "delete" else with_attachments(inbound.text, inbound.attachments)
-        message_id = await self._conversations.amend(inbound.address, inbound.message_id, text)
+        message_id = await self.conversations.amend(inbound.address, inbound.message_id, text)
         if message_id is not None:
-            await self._memory.amended(message_id)
+            await self.memory.amended(message_id)
         return message_id is not None
 
     async def branch(
         self, session: Session, scopes: frozenset[Scope], title: str | None, epoch: ErasureEpoch | None = None
     ) -> Session:
         """A child at the same address, with a lineage of its own, that shares all that this session was sent."""
-        rows = await self._conversations.history(session, scopes)
+        rows = await self.conversations.history(session, scopes)
         own = [row.id for row in rows if row.session_id == session.id and row.kind != "summary"]
         shared = replace(
             session,
             parent_id=session.id,
             opens_at=session.opens_at or min(own, default=None),
             title=title,
-            started_at=self._clock.now(),
+            started_at=self.clock.now(),
             system_prompt="",
             external_id=None,
             last_at=None,
@@ -241,22 +227,13 @@ class SessionTracker:
         opened = await self._followed(session, shared, "branch", epoch)
         summaries = [replace(row, id=0, session_id=opened.id) for row in rows if row.kind == "summary"]
         if summaries:
-            await self._conversations.append(summaries, epoch=epoch)
-        return await self._conversations.keep_prompt(opened.id, session.system_prompt, session.sight, epoch)
+            await self.conversations.append(summaries, epoch=epoch)
+        return await self.conversations.keep_prompt(opened.id, session.system_prompt, session.sight, epoch)
 
-    async def undo(
-        self, undoing: Undoing, ids: Collection[int], epoch: ErasureEpoch | None = None
-    ) -> Sequence[Message]:
-        """See `lineage.undo`; memory is told."""
-        return await self._told(await self._conversations.undo(undoing, ids, epoch))
-
-    async def bring_back(self, undoing: Undoing, epoch: ErasureEpoch | None = None) -> Sequence[Message]:
-        """See `lineage.bring_back`; memory is told."""
-        return await self._told(await self._conversations.bring_back(undoing, epoch))
-
-    async def _told(self, changed: Sequence[Message]) -> Sequence[Message]:
-        await self._memory.amended(*(row.id for row in changed if row.id > 0))
-        return changed
+    async def changed(self, rows: Sequence[Message]) -> Sequence[Message]:
+        """Tells memory of what was undone or brought back; returns it."""
+        await self.memory.amended(*(row.id for row in rows if row.id > 0))
+        return rows
 
     async def resume(
         self,
@@ -268,28 +245,28 @@ class SessionTracker:
     ) -> Session:
         """Continues an earlier session, or what continues it: reopened at its own address, elsewhere in a child with
         its last turns. Raises Refused when it is not among `scopes`."""
-        session = await self._conversations.tip(session_id, scopes)
+        session = await self.conversations.tip(session_id, scopes)
         if session is None or session.is_delegated:
             raise Refused(f"There is no session {session_id} here. /sessions lists those there are.")
         if session.address == address and session.scope == scope:
             if session.ended_at is None:
                 raise Refused(f"Session {session_id} is the one you are in.")
-            before = await self._conversations.current(address)
-            reopened = await self._conversations.reopen(session.id, self._clock.now())
+            before = await self.conversations.current(address)
+            reopened = await self.conversations.reopen(session.id, self.clock.now())
             if before is not None:
                 await self._ended(before)
-            await self._memory.on_session_switch(session.id, None, "resume")
+            await self.memory.on_session_switch(session.id, None, "resume")
             return reopened
-        parts = parted(await self._conversations.history(session, scopes), CARRIED * self._options.window_tokens, 0.0)
+        parts = parted(await self.conversations.history(session, scopes), CARRIED * self.options.window_tokens, 0.0)
         child = self._child(session, address, scope, parts)
-        opened = await self._followed(await self._conversations.current(address), child, "new", epoch)
+        opened = await self._followed(await self.conversations.current(address), child, "new", epoch)
         if parts.summary is not None and session.sight <= scopes:
             summary = replace(parts.summary, id=0, session_id=opened.id)
-            await self._conversations.append([summary], epoch=epoch)
+            await self.conversations.append([summary], epoch=epoch)
         return opened
 
     def _blank(self, address: Address, scope: Scope) -> Session:
-        return Session(address=address, scope=scope, started_at=self._clock.now(), model=self._options.chat)
+        return Session(address=address, scope=scope, started_at=self.clock.now(), model=self.options.chat)
 
     def _child(self, parent: Session, address: Address, scope: Scope, parts: Parts) -> Session:
         return replace(
@@ -305,46 +282,50 @@ class SessionTracker:
         self, before: Session | None, after: Session, reason: EndReason, epoch: ErasureEpoch | None
     ) -> Session:
         """Opens `after` in place of `before`, which ends for this `reason`."""
-        opened = await self._conversations.create(after, reason, epoch)
+        opened = await self.conversations.create(after, reason, epoch)
         if before is not None:
             await self._ended(before)
         if not opened.is_incognito:
             parent_id = after.parent_id or (before.id if before else None)
-            await self._memory.on_session_switch(opened.id, parent_id, "resume" if reason == "new" else reason)
+            await self.memory.on_session_switch(opened.id, parent_id, "resume" if reason == "new" else reason)
         return opened
 
-    def _crossed(self, session: Session) -> EndReason | None:
-        if session.is_incognito:
-            return None
-        return self._boundary.crossed(session.last_at or session.started_at, self._clock.now())
+    def _crossed(self, session: Session, rows: Sequence[Message], turn: Turn) -> EndReason | None:
+        """Since a person was last spoken with, which jobs do not do; not where something is answered again."""
+        last = next((row.created_at for row in reversed(rows) if row.origin != "job"), self.clock.now())
+        reason = self.boundary.crossed(last, self.clock.now())
+        asked = {entry.inbound.message_id for entry in turn.entries} if reason else set()
+        is_again = bool(asked) and any(row.external_id in asked for row in rows)
+        return None if session.is_incognito or is_again else reason
 
     async def _ended(self, session: Session) -> None:
-        rows = await self._conversations.history(session, frozenset({session.scope}))
-        await self._memory.on_session_end(session, rows)
+        rows = await self.conversations.history(session, frozenset({session.scope}))
+        await self.memory.on_session_end(session, rows)
 
     async def _with_prompt(self, session: Session, turn: Turn) -> Session:
         prompt = (await self.prompted(session, turn)).system_prompt
-        return await self._conversations.keep_prompt(session.id, prompt, turn.scopes, turn.epoch)
+        return await self.conversations.keep_prompt(session.id, prompt, turn.scopes, turn.epoch)
 
     async def _title(self, session: Session, rows: Sequence[Message], turn: Turn) -> None:
         asked = next((row.text for row in rows if row.role == "user" and row.kind == "chat"), "")
         answered = next((row.text for row in reversed(rows) if row.role == "assistant"), "")
         provisional = shortened(asked, TITLE_CHARS)
-        await self._conversations.retitle(session.id, provisional, turn.epoch)
-        if self._helper is None or not answered:
+        await self.conversations.retitle(session.id, provisional, turn.epoch)
+        if self.helper is None or not answered:
             return
         exchange = f"Person: {asked[:1500]}\n\nAssistant: {answered[:1500]}"
-        name, payer = self._options.helper, turn.payer(session)
+        name, payer = self.options.helper, turn.payer(session)
+        order = language_data("prompts", "core.agent")["title"]
         try:
-            completion = await ask(self._helper, name, "title", _INSTRUCTION, (exchange,), max_tokens=64, payer=payer)
+            completion = await ask(self.helper, name, "title", order, (exchange,), max_tokens=64, payer=payer)
         except ModelError as error:
-            self._log.info("no better title", error=error.logged)
+            _log.info("no better title", error=error.logged)
             return
-        now = await self._conversations.find(session.id, frozenset((session.scope,)))
+        now = await self.conversations.find(session.id, frozenset((session.scope,)))
         title = shortened(completion.text.strip().strip('"“”'), TITLE_CHARS)
         if title and now is not None and now.title == provisional:
             # unless the person has renamed it meanwhile
-            await self._conversations.retitle(session.id, title, turn.epoch)
+            await self.conversations.retitle(session.id, title, turn.epoch)
 
 
 def numbered(session: Session) -> str | None:
@@ -374,4 +355,5 @@ def window_of(session: Session, rows: Sequence[Message]) -> Window:
 
 
 def _hint(session: Session, turn: Turn) -> str:
-    return f"{turn.hint}\n{INCOGNITO}" if session.is_incognito else turn.hint
+    told = language_data("prompts", "core.agent")["incognito"]
+    return f"{turn.hint}\n{told}" if session.is_incognito else turn.hint

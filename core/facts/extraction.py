@@ -12,7 +12,7 @@ import contextlib
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Annotated
 from weakref import WeakValueDictionary
@@ -213,24 +213,14 @@ class FactReader:
             told, is_whole = [], False
         found = self._looked_up(told, said)
         if is_whole:
-            return await asyncio.to_thread(self._with_aliases, found, said)
+            # Before what it told in the same words.
+            return await asyncio.to_thread(self._aliases, said) + found
         named = {one.message for one in told}
         return found + self._by_rules([row for number, row in enumerate(said, 1) if number not in named])
 
-    def _with_aliases(self, found: Sequence[Candidate], said: Sequence[Message]) -> list[Candidate]:
-        """Who is meant by "my sister", which a model is not asked for: what it told of that says so, or a fact of its
-        own does."""
-        named = {(one.source.id, one.claim.attribute): one for one in self._by_rules(said) if is_alias(one.claim)}
-        kept = []
-        for one in found:
-            read = claims(one.claim.content, one.source.created_at, self._zone)
-            same = [alias for alias in read if one.claim.attribute is None and is_alias(alias)]
-            claim = one.claim
-            if same and (one.source.id, same[0].attribute) in named:
-                del named[one.source.id, same[0].attribute]
-                claim = replace(claim, attribute=same[0].attribute, value=same[0].value)
-            kept.append(replace(one, claim=claim))
-        return [*kept, *named.values()]
+    def _aliases(self, said: Sequence[Message]) -> list[Candidate]:
+        """Who is meant by "my sister", which a model is not asked for."""
+        return [one for one in self._by_rules(said) if is_alias(one.claim)]
 
     async def _by_rules_beside(self, said: Sequence[Message]) -> list[Candidate]:
         is_long = sum(len(row.text) for row in said) > LOOP_CHARS

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from itertools import chain
 from typing import Literal
 from zoneinfo import ZoneInfo
 
@@ -26,7 +27,7 @@ from core.facts.extraction import FactReader, ToldFact
 from core.guard.guard import parsed, suspicion
 from core.memory.provider import MemoryProvider
 from core.review.pending import Review
-from core.store.facts import Candidates, Fact, FactKind, Facts, Grain, OtherName
+from core.store.facts import Candidates, Fact, FactKind, Facts, Grain
 from core.store.notes import FACT, Author, Operation
 from core.text.normalize import language_data
 from core.text.terms import ME, entity_key, hints_of, keys_in, query_terms, terms_of
@@ -48,11 +49,11 @@ class Question:
         self.is_past = sign("past").search(asked) is not None
         self.text, self.scopes, self.now, self.asker = asked, scopes, now, asker
 
-    def named(self, other: OtherName | None) -> Question:
-        """The same question by another name."""
+    def named(self, others: Sequence[str]) -> Question:
+        """The same question by these names too."""
         asked = copy(self)
-        if other is not None:
-            asked.terms, asked.keys = other.replaced(self.terms), (*self.keys, other.name, f"my {other.name}")
+        asked.terms = tuple(dict.fromkeys([*self.terms, *chain.from_iterable(map(terms_of, others))]))
+        asked.keys = (*self.keys, *others, *(f"my {one}" for one in others))
         return asked
 
     def wants(self, fact: Fact) -> bool:
@@ -73,8 +74,6 @@ class Question:
         return is_me
 
 
-OTHERWISE = 0.8
-"""What is found by another name counts so much."""
 CLOSED = 0.3
 """What is over counts so much."""
 
@@ -90,19 +89,7 @@ class FactRanking:
     aim: float = 0.2
     half_life_days: Mapping[FactKind, float] = field(default_factory=dict)
 
-    def best(
-        self, found: Sequence[tuple[OtherName | None, Candidates]], question: Question
-    ) -> list[tuple[Fact, float]]:
-        """What `Facts.candidates` gives, best first: each by the name that it fits best."""
-        scored: dict[int, tuple[Fact, float]] = {}
-        for other, candidates in found:
-            for fact, score in self.ranked(candidates, question.named(other)):
-                weighed = score if other is None else OTHERWISE * score
-                if fact.id not in scored or weighed > scored[fact.id][1]:
-                    scored[fact.id] = fact, weighed
-        return sorted(scored.values(), key=lambda item: (-item[1], -item[0].id))
-
-    def ranked(self, found: Sequence[tuple[Fact, float, int]], question: Question) -> list[tuple[Fact, float]]:
+    def ranked(self, found: Candidates, question: Question) -> list[tuple[Fact, float]]:
         """Candidates, best first, with scores from 0 to 1."""
         best = max((text for _, text, _ in found), default=0.0) or 1.0
         most = max((names for _, _, names in found), default=0) or 1
@@ -143,10 +130,10 @@ class KnownFacts:
 
     async def search(self, question: Question, limit: int = 10) -> list[Fact]:
         """Best first; none where no word and no name of the question is known."""
-        found = await self._facts.candidates(
+        found, others = await self._facts.candidates(
             question.terms, question.keys, question.scopes, question.text, question.asker
         )
-        ranked = self._blend.best([(other, _held(one)) for other, one in found], question)
+        ranked = self._blend.ranked(_held(found), question.named(others))
         best = ranked[0][1] if ranked else 0.0
         worth = [fact for fact, score in ranked if score >= WORTH * best]
         current = {fact.attribute for fact in worth if fact.attribute and fact.is_open}
@@ -173,7 +160,7 @@ class KnownFacts:
         return f"{local:%B %Y}" if grain == "month" else f"{local.day} {local:%B %Y}"
 
 
-def _held(found: Sequence[tuple[Fact, float, int]]) -> list[tuple[Fact, float, int]]:
+def _held(found: Candidates) -> Candidates:
     """Without open facts that a later one of the same attribute contradicts in another scope of the same person."""
     own = {fact.id: fact for fact, _, _ in found if fact.attribute and fact.is_open and not fact.scope.is_room}
     latest = {fact.attribute: fact.value for fact in sorted(own.values(), key=lambda fact: fact.said_at)}

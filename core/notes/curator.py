@@ -104,14 +104,9 @@ class Curator:
     async def look(self, context: ToolContext) -> None:
         """Offers a draft where there is something to draft and nothing waits yet."""
         now = self.clock.now()
-        if (mark := await self.notes.unreviewed(context.scopes, now)) is None:
+        mark, until = await self.notes.unreviewed(context.scopes, now), now
+        if mark is None or any(note.is_draft for note in await self.notebook.review.waiting(context.scopes)):
             return
-        for note in await self.notebook.review.waiting(context.scopes):
-            if note.is_draft and not await self.notebook.is_stale(note, context.scopes):
-                return
-            if note.is_draft:
-                await self.notes.redraft(note)
-        until = now
         for target in FILES:
             versions = await self.notebook.versions(context.scopes, target)
             draft = await self._overtaken(versions, context)
@@ -165,27 +160,26 @@ class Curator:
                 draft.merge(chosen, text)
 
     async def _groups(self, entries: Sequence[str], context: ToolContext) -> Sequence[_Group]:
-        try:
-            groups = await self._asked(entries, context)
-        except ModelError as error:
-            _log.info("the helper was not asked", why=error.logged)
-            groups = None
-        return (await asyncio.to_thread(_equals, entries) if groups is None else groups)[:MOST_GROUPS]
+        """By the helper; by rule where there is none, or nothing in its answer can be read."""
+        answer, found = await self._answer(entries, context), list[_Group]()
+        for text in _OBJECT.findall(answer):
+            with contextlib.suppress(ValidationError):
+                found.append(_Group.model_validate_json(text))
+        is_read = found or "[]" in answer
+        return (found if is_read else await asyncio.to_thread(_equals, entries))[:MOST_GROUPS]
 
-    async def _asked(self, entries: Sequence[str], context: ToolContext) -> list[_Group] | None:
-        """None where there is no helper, or nothing in its answer can be read. Raises ModelError."""
+    async def _answer(self, entries: Sequence[str], context: ToolContext) -> str:
         if self.model is None or len(entries) < 2:
-            return None
+            return ""
         order = language_data("prompts", "core.notes")["curator"]
         payer = Payer(session_id=context.session.id, scope=context.scope, user_id=context.sender.id)
         told = [json.dumps({"note": number, "text": one}, ensure_ascii=False) for number, one in enumerate(entries, 1)]
         texts = ("\n".join(told),)
-        answer = await ask(self.model, self.name, "curator", order, texts, max_tokens=MAX_TOKENS, payer=payer)
-        found = []
-        for text in _OBJECT.findall(answer.text):
-            with contextlib.suppress(ValidationError):
-                found.append(_Group.model_validate_json(text))
-        return found or ([] if "[]" in answer.text else None)
+        try:
+            return (await ask(self.model, self.name, "curator", order, texts, max_tokens=MAX_TOKENS, payer=payer)).text
+        except ModelError as error:
+            _log.info("the helper was not asked", why=error.logged)
+            return ""
 
 
 def lost(before: Iterable[str], after: Sequence[str]) -> list[str]:

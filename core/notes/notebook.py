@@ -1,5 +1,5 @@
 """The curated notes: a MEMORY.md and a USER.md for each scope, small enough to stand in every system prompt, and an
-INSTRUCTIONS.md, which stands in those of this scope alone; and the owner's own files that stand there too.
+INSTRUCTIONS.md, which stands in those of this scope alone.
 
 A write is durable when it returns and is logged with what stood there before, also when whoever asked for it is
 cancelled. Files are read anew each time and replaced atomically; what was edited by hand stands, and is logged as well;
@@ -15,7 +15,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Itera
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import lru_cache
-from hashlib import sha256
 from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any, TypeVar
@@ -25,11 +24,10 @@ from filelock import FileLock, Timeout
 
 from config.files import leftovers, replace_file
 from core.errors import Refused
-from core.guard.guard import LIMIT_CHARS, cleaned, suspicion
+from core.guard.guard import LIMIT_CHARS, suspicion
 from core.ports import Clock
 from core.review.pending import Review, reason_to_wait, typed
 from core.store.notes import INSTRUCTIONS, Author, NoteChange, Notes, NoteVersion, Operation, PendingNote
-from core.text.normalize import cut_in_the_middle
 from core.types import ErasureEpoch, Scope, Session
 
 FILES = {"memory": "MEMORY.md", "user": "USER.md"}
@@ -40,8 +38,6 @@ _SEPARATORS = re.compile(r"^[^\S\n]*§[^\S\n]*$", re.MULTILINE)
 """As a person may write them by hand, with blanks that nobody sees."""
 LIMIT_BYTES = 200_000
 """A longer file is no file of notes."""
-OWNER_FILE_BYTES = 1_000_000
-"""The same of an owner's own file."""
 PATHS = 1_000
 """Of files that each turn looks at."""
 _LOCK_TIMEOUT_S = 10.0
@@ -267,9 +263,8 @@ class Notebook:
         """Applies it for its author. Raises Refused when it does not fit any more."""
         author = Author(**note.source, origin="typed", is_insisting=True, epoch=epoch)
         if note.is_draft:
-            scopes = scopes | {note.scope}
             return await self._write(
-                note.scope, scopes, note.target, lambda edit: edit.consolidate(note.operations), author
+                note.scope, scopes | {note.scope}, note.target, lambda edit: edit.consolidate(note.operations), author
             )
         return await self.apply(note.scope, scopes, note.target, note.operations, author)
 
@@ -504,32 +499,3 @@ def with_plain_lines(text: str) -> str:
 
 def _place(path: Path) -> str:
     return f"memories/{path.parent.name}/{path.name}"
-
-
-class OwnerFiles:
-    """The files in `home` that stand in every prompt. They are never left out; of what looks wrong the owner is warned,
-    once for what it says."""
-
-    def __init__(self, home: Path) -> None:
-        self._home = home
-        self.warn: Callable[[str, str, str], Awaitable[None]] | None = None
-        """Called with a file's name, the reason, and a digest of its text."""
-
-    async def text(self, name: str, limit_chars: int) -> str:
-        """The file without hidden characters, cut in the middle where it is too long; empty where there is none."""
-
-        def read() -> tuple[str, str | None, str]:
-            path = self._home / name
-            try:
-                # Editors on Windows open a file with a byte order mark, which is no part of it.
-                is_read = path.is_file() and path.stat().st_size <= OWNER_FILE_BYTES
-                text = path.read_text(encoding="utf-8-sig", errors="replace").strip() if is_read else ""
-            except OSError:
-                return "", None, ""
-            shown = cut_in_the_middle(text, limit_chars, name)
-            return cleaned(shown), suspicion(shown), sha256(text.encode("utf-8", "replace")).hexdigest()
-
-        text, reason, digest = await asyncio.to_thread(read)
-        if reason is not None and self.warn is not None:
-            await self.warn(name, reason, digest)
-        return text

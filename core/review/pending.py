@@ -22,13 +22,17 @@ _ANYWAYS = (ANYWAY, "\N{EM DASH}anyway")
 """Telephones make one dash of two."""
 
 
+async def _nobody(note: PendingNote) -> None:
+    return None
+
+
 class Review:
     """What waits in `notes` for a yes."""
 
     def __init__(self, notes: Notes, clock: Clock) -> None:
         self._notes = notes
         self._clock = clock
-        self.on_pending: Callable[[PendingNote], Awaitable[None]] | None = None
+        self.on_pending: Callable[[PendingNote], Awaitable[None]] = _nobody
         """Called with what was put aside."""
         self.on_warning: Callable[[Scope, str, str, str], Awaitable[None]] | None = None
         """Called for what was written into a file by hand: whose, which target, what it contains, and the text."""
@@ -42,21 +46,19 @@ class Review:
         note = PendingNote(
             **author.source, scope=scope, target=target, operations=done, reason=reason, at=self._clock.now()
         )
-        aside = await self._notes.put_aside(note, author.epoch)
-        if aside is None:
+        if not await self.offer(note, author.epoch):
             raise Refused(f"Not kept: {reason}, and too much waits to be looked at already (/memory pending).")
-        if self.on_pending is not None:
-            await self.on_pending(aside)
         return (
             f"Not kept yet: {reason}. It waits for {'the owner' if scope.is_room else 'the person'} to say yes "
             "(/memory pending). Do not try it again in other words."
         )
 
-    async def offer(self, draft: PendingNote, epoch: ErasureEpoch | None) -> None:
-        """Lets a draft of the curator wait, one in a scope."""
-        aside = await self._notes.put_aside(draft, epoch)
-        if aside is not None and self.on_pending is not None:
+    async def offer(self, note: PendingNote, epoch: ErasureEpoch | None) -> bool:
+        """Lets it wait and tells of it; False where there is no room for it."""
+        aside = await self._notes.put_aside(note, epoch)
+        if aside is not None:
             await self.on_pending(aside)
+        return aside is not None
 
     async def waiting(self, scopes: frozenset[Scope]) -> Sequence[PendingNote]:
         """Oldest first."""
@@ -66,8 +68,7 @@ class Review:
         """Calls `on_pending` again for what waits: there may have been no chat to tell it in before."""
         oldest = {(note.scope, note.is_draft): note for note in reversed(await self.waiting(scopes))}
         for note in oldest.values():
-            if self.on_pending is not None:
-                await self.on_pending(note)
+            await self.on_pending(note)
 
 
 def typed(content: str, limit_chars: int, *, is_insisting: bool) -> tuple[str, str]:

@@ -202,7 +202,7 @@ def _search(connection: Connection, query: SearchQuery, may_wait: bool) -> Searc
     # with one of the words.
     asked = asked_for(query.text)
     names = other_names(connection, asked, query.scopes, query.asker)
-    found = any_words(index, replace(query, text=asked), [one.name for one in names])
+    found = any_words(index, replace(query, text=asked), names)
     if query.is_turn:
         return results.discovery(passages, query, found.matches, (), scores=found.scores)
     plan = any_of(found.text)

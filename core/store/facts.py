@@ -7,12 +7,12 @@ one attribute one is closed. Every change but a repetition is logged with who ma
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import lru_cache
-from itertools import groupby
-from typing import Any, Literal, NamedTuple
+from itertools import chain, groupby
+from typing import Any, Literal
 
 from core.errors import Refused
 from core.ports import Clock
@@ -252,26 +252,14 @@ def _fact_of(row: Row) -> Fact:
     return Fact(**rows.fields_in(row, Fact), scope=scope, entities=entities)
 
 
-class OtherName(NamedTuple):
-    """What is `asked` for (``my sister``) is called `name` too (``ana``), as fact `fact_id` says."""
-
-    asked: str
-    name: str
-    fact_id: int
-
-    def replaced(self, terms: Sequence[str]) -> tuple[str, ...]:
-        """The terms of a question with this name in the place of the one asked for."""
-        asked = {*terms_of(self.asked)}
-        return tuple(dict.fromkeys([*terms_of(self.name), *(term for term in terms if term not in asked)]))
-
-
 Candidates = list[tuple[Fact, float, int]]
 """Facts with bm25 from above 0, or 0, and how many of the names asked for they have."""
 
 
-def other_names(connection: Connection, text: str, scopes: Scopes, asker: Account | None) -> list[OtherName]:
-    """What somebody or something that a text names is called too by who asks, where a fact says so."""
-    found = list[OtherName]()
+def other_names(connection: Connection, text: str, scopes: Scopes, asker: Account | None) -> list[str]:
+    """What somebody or something that a text names (``my sister``) is called too by who asks (``ana``), where a fact
+    says so."""
+    found = list[str]()
     for subject in (ME, *([asker.key] if asker is not None and any(scope.is_room for scope in scopes) else [])):
         values = {"scopes": scope_parameter(scopes), "subject": subject, "kin": _kin_list()}
         if known := connection.execute(_ALIASES, values).fetchall():
@@ -280,16 +268,15 @@ def other_names(connection: Connection, text: str, scopes: Scopes, asker: Accoun
     return found[:OTHERS_ASKED]
 
 
-def _named_otherwise(row: Row, subject: str, named: Collection[str]) -> list[OtherName]:
+def _named_otherwise(row: Row, subject: str, named: set[str]) -> list[str]:
     what, _, alias = row["attribute"].removeprefix(f"{subject}|").partition("|")
     said = (word for word in words_of(plain(row["content"])[0]) if english_kin().get(word) == what)
     ones = [alias] if what == CALLED else list(dict.fromkeys([*said, what]))
     # Of a person's full name the first will do.
     others = [row["value"], *([] if what == CALLED else [row["value"].partition(" ")[0]])]
-    for asked, names in ((ones, others[:1]), (others, ones)):
-        if (name := next((one for one in asked if one in named), None)) is not None:
-            return [OtherName(name, other, row["id"]) for other in names]
-    return []
+    if not named.isdisjoint(ones):
+        return others[:1]
+    return [] if named.isdisjoint(others) else ones
 
 
 @lru_cache(maxsize=1)
@@ -333,23 +320,14 @@ class Facts:
 
     async def candidates(
         self, terms: Sequence[str], keys: Sequence[str], scopes: Scopes, text: str = "", asker: Account | None = None
-    ) -> list[tuple[OtherName | None, Candidates]]:
-        """At most `CANDIDATES` with any of the terms or names; then the same with each of the `other_names` of what
-        `text` names, without the fact that says so."""
+    ) -> tuple[Candidates, Sequence[str]]:
+        """At most `CANDIDATES` with any of the terms or names, or of the `other_names` of what `text` names, which are
+        returned too."""
 
-        def work(connection: Connection) -> list[tuple[OtherName | None, Candidates]]:
-            values = {"scopes": scope_parameter(scopes), "limit": CANDIDATES}
-            own = [
-                int(row["id"])
-                for row in connection.execute(f"SELECT id FROM scopes WHERE {visible('scopes.id')}", values)
-            ]
-            found: list[tuple[OtherName | None, Candidates]] = [
-                (None, _candidates(connection, terms, keys, own, values))
-            ]
-            for other in other_names(connection, text, scopes, asker) if text else ():
-                named = _candidates(connection, other.replaced(terms), [*keys, other.name], own, values)
-                found.append((other, [one for one in named if one[0].id != other.fact_id]))
-            return found
+        def work(connection: Connection) -> tuple[Candidates, Sequence[str]]:
+            others = other_names(connection, text, scopes, asker) if text else []
+            asked = tuple(dict.fromkeys([*terms, *chain.from_iterable(map(terms_of, others))]))
+            return _candidates(connection, asked, [*keys, *others], scopes), others
 
         return await self._database.read(work)
 
@@ -579,13 +557,12 @@ def _find(connection: Connection, fact_id: int, scopes: Scopes) -> Fact | None:
     return next(iter(_facts(connection, f"{_VISIBLE} AND id = :id", values)), None)
 
 
-def _candidates(
-    connection: Connection, terms: Sequence[str], keys: Sequence[str], own: Sequence[int], values: dict[str, object]
-) -> Candidates:
-    values, limit = values | {"names": list_value(keys)}, CANDIDATES
-    scores = text_scores(connection, terms, own, limit)
+def _candidates(connection: Connection, terms: Sequence[str], keys: Sequence[str], scopes: Scopes) -> Candidates:
+    values = {"scopes": scope_parameter(scopes), "limit": CANDIDATES, "names": list_value(keys)}
+    own = connection.execute(f"SELECT id FROM scopes WHERE {visible('scopes.id')}", values)
+    scores = text_scores(connection, terms, [int(row["id"]) for row in own], CANDIDATES)
     names = {row["fact_id"]: row["names"] for row in connection.execute(_BY_NAME, values)}
-    chosen = sorted({*scores, *names}, key=lambda id: (-names.get(id, 0), -scores.get(id, 0.0), -id))[:limit]
+    chosen = sorted({*scores, *names}, key=lambda id: (-names.get(id, 0), -scores.get(id, 0.0), -id))[:CANDIDATES]
     found = map(_fact_of, connection.execute(_BY_IDS, values | {"ids": list_value(chosen)}))
     return [(fact, scores.get(fact.id, 0.0), names.get(fact.id, 0)) for fact in found]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from core.store import rows
 from core.store.epoch import check
@@ -98,13 +98,6 @@ class NoteVersion:
     is_pinned: bool
 
 
-class ReviewMark(NamedTuple):
-    """Up to which changes, by id, the notes of a scope and its facts were looked at."""
-
-    note_id: int
-    fact_change_id: int
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
     """`content`: the note of an add or a replace; `old_text`: a part of the one that is replaced or removed. The other
@@ -142,7 +135,7 @@ FROM notes JOIN scopes ON scopes.id = notes.scope_id LEFT JOIN addresses ON addr
 LEFT JOIN messages ON messages.id = COALESCE(notes.message_id, (
     SELECT typed.id FROM messages AS typed
     WHERE typed.address_id = notes.address_id AND typed.external_id = notes.external_id
-)) AND messages.session_id IN (SELECT id FROM sessions WHERE {visible()})
+)) AND messages.kind <> 'undone' AND messages.session_id IN (SELECT id FROM sessions WHERE {visible()})
 LEFT JOIN addresses AS places ON places.id = messages.address_id
 WHERE {visible("notes.scope_id")}
 """
@@ -194,21 +187,17 @@ _TOGETHER = f"""
 ORDER BY notes.id
 """
 _UNREVIEWED = f"""
-SELECT latest.note_id, latest.fact_change_id FROM (
-    SELECT COALESCE((SELECT MAX(id) FROM notes WHERE {visible("notes.scope_id")} AND {OF_NOTES}), 0) AS note_id,
-        COALESCE((SELECT MAX(id) FROM fact_changes WHERE {visible("fact_changes.scope_id")}), 0) AS fact_change_id
-) AS latest WHERE latest.note_id > 0 AND NOT EXISTS (
-    SELECT 1 FROM note_reviews AS seen WHERE {visible("seen.scope_id")} AND (
-        seen.rests_until > :now
-        OR (seen.note_id >= latest.note_id AND seen.fact_change_id >= latest.fact_change_id)
-    )
+SELECT latest.mark FROM (
+    SELECT MAX(id) + COALESCE((SELECT MAX(id) FROM fact_changes WHERE {visible("fact_changes.scope_id")}), 0) AS mark
+    FROM notes WHERE {visible("notes.scope_id")} AND {OF_NOTES}
+) AS latest WHERE latest.mark IS NOT NULL AND NOT EXISTS (
+    SELECT 1 FROM note_reviews AS seen
+    WHERE {visible("seen.scope_id")} AND (seen.rests_until > :now OR seen.mark = latest.mark)
 )
 """
 _REVIEWED = """
-INSERT INTO note_reviews (scope_id, note_id, fact_change_id, rests_until)
-VALUES (:scope_id, :note_id, :fact_change_id, :until)
-ON CONFLICT (scope_id) DO UPDATE SET note_id = MAX(note_id, excluded.note_id),
-    fact_change_id = MAX(fact_change_id, excluded.fact_change_id), rests_until = excluded.rests_until
+INSERT INTO note_reviews (scope_id, mark, rests_until) VALUES (:scope_id, :mark, :until)
+ON CONFLICT (scope_id) DO UPDATE SET mark = COALESCE(excluded.mark, mark), rests_until = excluded.rests_until
 """
 
 
@@ -299,21 +288,19 @@ class Notes:
         group = f"{SKILL}:{change.skill[0]}:" if change.skill else change.target
         return await self._read(_TOGETHER, scopes, at=change.at, action=change.action, group=group)
 
-    async def unreviewed(self, scopes: frozenset[Scope], now: datetime) -> ReviewMark | None:
-        """What the curator has to look at; None where nothing is new since it has, or where it rests."""
+    async def unreviewed(self, scopes: frozenset[Scope], now: datetime) -> int | None:
+        """The mark of what the curator has to look at: another one whenever a note or a fact has changed. None where it
+        has looked at that, or rests."""
         values = {"scopes": scope_parameter(scopes), "now": rows.timestamp(now)}
         found = await self.database.glance(lambda connection: connection.execute(_UNREVIEWED, values).fetchone())
-        return None if found is None else ReviewMark(found["note_id"], found["fact_change_id"])
+        return None if found is None else int(found["mark"])
 
-    async def reviewed(self, scope: Scope, until: datetime, mark: ReviewMark | None = None) -> None:
-        """It has looked as far as that, and rests until then."""
+    async def reviewed(self, scope: Scope, until: datetime, mark: int | None = None) -> None:
+        """It has looked at that, and rests until then."""
 
         def work(connection: Connection) -> None:
             scope_id = rows.ensure_scope(connection, scope)
-            connection.execute(
-                _REVIEWED,
-                {**(mark or ReviewMark(0, 0))._asdict(), "scope_id": scope_id, "until": rows.timestamp(until)},
-            )
+            connection.execute(_REVIEWED, {"scope_id": scope_id, "until": rows.timestamp(until), "mark": mark})
 
         await self.database.write(work)
 

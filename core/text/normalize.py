@@ -67,7 +67,7 @@ LIMIT_TERMS = 64
 _QUOTES = str.maketrans({"\u201c": '"', "\u201d": '"', "\u201e": '"', "\u2033": '"', "\0": " "})
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=32)
 def language_data(name: str, package: str = "core.text") -> Mapping[str, Any]:
     """The word lists of `data/<name>.toml` in a package."""
     return tomllib.loads(files(package).joinpath("data", f"{name}.toml").read_text("utf-8"))

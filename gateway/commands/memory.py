@@ -32,10 +32,10 @@ _REPLACEMENT = re.compile(r"""\s*(?:["“„](?P<quoted>[^"”“]+)["”“]\s*
 def edit_of(action: str, text: str) -> tuple[Operation, str, bool]:
     """What follows /memory add, replace or remove: the change, its target (memory, user, or empty for the one that has
     the old text), and whether the person insists. Raises Refused."""
-    target, rest = _target(text)
-    rest, is_insisting = insisting(rest)
-    if is_insisting and not target:
-        target, rest = _target(rest)
+    text, is_first = insisting(text)
+    target, text = _target(text)
+    rest, is_second = insisting(text)
+    is_insisting = is_first or is_second
     if action == "add":
         return Operation(action="add", content=rest), target or "memory", is_insisting
     if action == "remove":

@@ -67,7 +67,8 @@ class UndoCommands:
     async def _bring_back(self, context: CommandContext) -> Answer:
         if context.is_member:
             raise Refused(texts.UNDO_OF_OTHERS)
-        back = await self._tracker.bring_back(self._undoing(context), context.epoch)
+        back = await self._services.conversations.bring_back(self._undoing(context), context.epoch)
+        await self._tracker.changed(back)
         if not back:
             raise Refused(texts.NOTHING_TO_BRING_BACK)
         if not has_question(back):
@@ -122,7 +123,8 @@ class UndoCommands:
         senders = {row.sender.id for row in (*rows, *asked) if row.role == "user" and row.sender is not None}
         if context.is_member and senders - {context.inbound.sender.id}:
             raise Refused(texts.UNDO_OF_OTHERS)
-        return await self._tracker.undo(self._undoing(context), [row.id for row in rows], context.epoch)
+        ids, conversations = [row.id for row in rows], self._services.conversations
+        return await self._tracker.changed(await conversations.undo(self._undoing(context), ids, context.epoch))
 
     def _undoing(self, context: CommandContext) -> Undoing:
         return Undoing(session=context.session, origin=context.origin, at=self._services.clock.now())

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from config.settings import ChatOptions, ContextOptions, Settings
-from core.agent.context_files import ContextFile, ContextFiles
-from core.notes.notebook import OWNER_FILE_BYTES, Notebook
+from core.agent.context_files import OWNER_FILE_BYTES, ContextFile, ContextFiles, OwnerFiles
+from core.notes.notebook import Notebook
 from core.store.notes import Notes
 from core.store.sqlite.database import Database
 from core.types import LOCAL, Address, Scope, Sender, Session, ToolContext
@@ -163,6 +163,12 @@ async def test_only_plain_files_of_the_folder_are_read(project: Path, files: Con
     assert (await reasons(files, project))["CODEX.md"].startswith("it cannot be read")
     gone = [ContextFile(path=project / "no", reason="this folder is not there")]
     assert await files.read(project / "no") == gone
+
+
+async def test_what_the_home_links_to_is_read_and_listed_as_read(home: Path, files: ContextFiles) -> None:
+    (home / "SOUL.md").symlink_to(write(home.parent / "dotfiles/soul.md", "You are Otto."))
+    assert await OwnerFiles(home).text("SOUL.md", 100) == "You are Otto."
+    assert [(file.path.name, file.state) for file in await files.read(home)] == [("SOUL.md", "read")]
 
 
 async def test_a_long_file_is_cut_in_the_middle_with_a_mark(project: Path, files: ContextFiles) -> None:

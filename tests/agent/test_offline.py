@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from core.agent.context_files import OwnerFiles
 from core.agent.offline import Offline
 from core.agent.prompt import Prompt
 from core.guard.fence import ANSWERING, CALLED, DELIVERED, NUDGED, fence
 from core.memory.manager import MemoryManager
-from core.notes.notebook import OwnerFiles
 from core.types import Address, Completion, Json, Message, Request, Scope, Sender, Session, ToolContext
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.gateway_harness import open_gateway

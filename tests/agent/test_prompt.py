@@ -13,9 +13,10 @@ from typing import Any
 
 import pytest
 
+from core.agent.context_files import OwnerFiles
 from core.agent.prompt import AGENTS_CHARS, INTERRUPTED, Prompt, Section, Sections, conversation, mark, marked
 from core.memory.manager import MemoryManager
-from core.notes.notebook import Notebook, OwnerFiles
+from core.notes.notebook import Notebook
 from core.notes.provider import NotesProvider
 from core.store.notes import Notes
 from core.store.sqlite.database import Database

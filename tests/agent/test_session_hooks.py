@@ -73,6 +73,16 @@ async def test_a_new_conversation_ends_the_old_one(home: Path) -> None:
         ]
 
 
+async def test_new_instructions_begin_no_conversation(home: Path) -> None:
+    plugged(home)
+    async with open_gateway(home, ScriptedModel(), ON) as harness:
+        await harness.say("one")
+        await harness.say("/instructions set Answer in verse.")
+        await harness.say("two")
+        await harness.say("/new")
+        assert await carried(harness, 2) == [("switch", 1, None, "new"), ("end", 1, "new", 4)]
+
+
 async def test_one_that_is_resumed_is_a_switch(home: Path) -> None:
     plugged(home)
     async with open_gateway(home, ScriptedModel(), ON) as harness:

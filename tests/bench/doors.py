@@ -14,12 +14,13 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from core.agent.context_files import OwnerFiles
 from core.dates.schedule import Reading
 from core.errors import Refused, ToolError
 from core.facts.claims import FACT_CHARS
 from core.facts.evidence import Evidence, EvidenceSearch
 from core.guard.guard import suspicion
-from core.notes.notebook import Notebook, OwnerFiles
+from core.notes.notebook import Notebook
 from core.notes.provider import NotesProvider
 from core.review.pending import Review, quoted
 from core.scheduling.appointments import TEXT_CHARS, Appointments, reminder

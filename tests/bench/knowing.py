@@ -18,7 +18,7 @@ from zoneinfo import ZoneInfo
 
 from core.facts.claims import Claim, claims, fact_of
 from core.facts.provider import FactRanking, Question
-from core.store.facts import Fact, Facts, insert
+from core.store.facts import Candidates, Fact, Facts, insert
 from core.store.sqlite.database import Database
 from core.text.terms import entity_key, keys_in, names_in, query_terms, terms_of
 from core.types import Message, Scope, Sender
@@ -40,7 +40,7 @@ class _WithVectors(FactRanking):
     known: set[str] = field(default_factory=set)
     """The names of the question that are in any of the facts."""
 
-    def ranked(self, found: Sequence[tuple[Fact, float, int]], question: Question) -> list[tuple[Fact, float]]:
+    def ranked(self, found: Candidates, question: Question) -> list[tuple[Fact, float]]:
         self.known.clear()
         self.known.update({entity_key(name) for fact, _, _ in found for name in fact.entities} & set(question.keys))
         return FactRanking.ranked(self, found, question)
@@ -106,7 +106,8 @@ def _cell(scores: Sequence[tuple[str, float, float]]) -> str:
 
 async def _score(facts: Facts, blend: FactRanking, question: Asked) -> tuple[float, float]:
     query = Question(question.question, SCOPES, START + timedelta(days=60))
-    ranked = blend.best(await facts.candidates(query.terms, query.keys, SCOPES, query.text), query)
+    found, others = await facts.candidates(query.terms, query.keys, SCOPES, query.text)
+    ranked = blend.ranked(found, query.named(others))
     shown = [fact.content for fact, _ in ranked[:10]]
     hits = sum(any(content.startswith(answer) for content in shown) for answer in question.answers)
     is_first = bool(shown) and shown[0].startswith(question.answers)

@@ -98,6 +98,23 @@ async def rows_of(harness: GatewayHarness, where: str = "origin = 'job'") -> lis
     return [dict(row) for row in await harness.services.database.fetch_all(f"SELECT * FROM messages WHERE {where}")]
 
 
+async def test_a_reminder_puts_off_no_boundary_and_goes_along(home: Path) -> None:
+    model = ScriptedModel()
+    async with open_gateway(home, model, "[sessions]\nidle_hours = 2.0\n") as harness:
+        await harness.say("good morning")
+        await harness.services.database.execute("UPDATE messages SET created_at = created_at - 7300")
+        await planned(harness, "water the orchids")
+        await run(harness)
+        await harness.say("done")
+        await harness.say("and then?")
+        request = model.requests[2]  # behind the flush
+        assert len(request.messages) == 1, "it goes on without its past"
+        _, frame, _ = blocks(request)
+        assert frame.startswith(OPENING)
+        assert "water the orchids" in frame
+        assert_extended(model.requests[2:])
+
+
 async def test_a_reminder_is_shown_and_found_and_told_to_the_model_once(home: Path) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model) as harness:

@@ -59,9 +59,10 @@ async def test_beside_a_model_the_rules_learn_who_is_meant(database: Any) -> Non
     rows = [message(1, text, id=number) for number, text in enumerate([told["content"], plain["content"]], 1)]
     found = [(one.claim.content, one.claim.attribute, one.origin) for one in await reader.candidates(rows)]
     assert found == [
-        ("My sister Ana lives in Porto", "ana|home", "model"),
-        ("Eva is my aunt", "me|aunt|eva", "model"),
         ("My sister is Ana", "me|sister|ana", "rule"),
+        ("Eva is my aunt", "me|aunt|eva", "rule"),
+        ("My sister Ana lives in Porto", "ana|home", "model"),
+        ("Eva is my aunt", None, "model"),
     ]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from core.errors import ModelError
+from core.errors import LimitReached, ModelError
 from core.notes.curator import lost
 from core.notes.notebook import TYPED
 from core.store.notes import Operation
@@ -27,12 +27,12 @@ TEA = ("The user likes tea", "The user likes tea in the morning", "Ana's birthda
 MERGED = ["The user likes tea in the morning", "Ana's birthday is on 3 May in the old calendar"]
 
 
-def helper(*groups: dict[str, Any], text: str = "", is_down: bool = False) -> ScriptedModel:
+def helper(*groups: dict[str, Any], text: str = "", wrong: ModelError | None = None) -> ScriptedModel:
     """A helper that reads no facts and drafts these groups."""
 
     def answer(request: Request) -> Completion:
-        if is_down and request.kind == "curator":
-            raise ModelError("It is out of reach.")
+        if wrong is not None and request.kind == "curator":
+            raise wrong
         return says(text or json.dumps(groups)) if request.kind == "curator" else says("[]")
 
     return ScriptedModel(*[answer] * 40)
@@ -111,7 +111,14 @@ async def test_a_draft_that_loses_or_adds_something_is_not_offered(home: Path, w
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("model", [helper(text="Ignore the notes. {}" * 500), helper(is_down=True)])
+@pytest.mark.parametrize(
+    "model",
+    [
+        helper(text="Ignore the notes. {}" * 500),
+        helper(wrong=ModelError("It is out of reach.")),
+        helper(wrong=LimitReached("That is all for today.")),
+    ],
+)
 async def test_a_helper_that_fails_or_answers_nonsense_is_replaced_by_the_rules(
     home: Path, model: ScriptedModel
 ) -> None:
@@ -197,11 +204,12 @@ async def test_a_pin_after_the_draft_or_a_changed_note_makes_it_stale_and_it_is_
 
 
 @pytest.mark.slow
-async def test_a_draft_of_notes_that_another_process_has_changed_is_replaced(home: Path) -> None:
+async def test_a_draft_of_notes_that_another_process_has_changed_is_not_done(home: Path) -> None:
     async with open_gateway(home, options=SMALL) as harness, Services.open(harness.services.settings) as other:
         await fill(harness, *TEA)
         change = Operation(action="replace", old_text="The user likes tea", content="The user likes a tea")
         await other.notebook.apply(OWN, OWNER, "memory", [change], TYPED)
+        assert "draft it anew" in (await harness.say("/memory approve 1")).text
         await fill(harness)
         text = await pending(harness)
         assert "“The user likes a tea”" in text
@@ -230,6 +238,30 @@ async def test_none_comes_of_an_incognito_conversation(home: Path) -> None:
         await harness.say("/incognito")
         await fill(harness)
         assert "Nothing is waiting" in await pending(harness)
+
+
+@pytest.mark.slow
+async def test_none_comes_of_a_scheduled_question(home: Path) -> None:
+    async with open_gateway(home, options=SMALL) as harness:
+        for note in TEA:
+            await harness.say(f"/memory add {note}")
+        await fill(harness, address=Address(platform="cron", chat_id="1"))
+        assert "Nothing is waiting" in await pending(harness)
+
+
+@pytest.mark.slow
+async def test_what_two_people_put_in_order_in_one_moment_is_undone_for_one(home: Path) -> None:
+    async with open_gateway(home, options=SMALL) as harness:
+        await fill(harness, *TEA)
+        await fill(harness, *TEA, who="7")
+        await harness.say("/memory approve 1")
+        await harness.say("/memory approve 2", "7")
+        await harness.services.database.execute("UPDATE notes SET at = (SELECT MAX(at) FROM notes)")
+        assert "Undone: change 7. " in (await harness.say("/memory undo")).text
+        theirs = frozenset((Scope.account("telegram", "7"),))
+        assert sorted(await entries(harness)) == sorted(TEA)
+        assert await harness.services.notebook.entries(theirs, "memory") == MERGED
+        assert "There is no change 8" in (await harness.say("/memory undo 8")).text
 
 
 @pytest.mark.slow

@@ -171,12 +171,11 @@ ALTER TABLE notes ADD COLUMN is_pinned INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE pending_notes ADD COLUMN is_draft INTEGER NOT NULL DEFAULT 0;
 CREATE TABLE note_reviews (
     scope_id INTEGER PRIMARY KEY REFERENCES scopes (id),
-    note_id INTEGER NOT NULL DEFAULT 0,
-    fact_change_id INTEGER NOT NULL DEFAULT 0,
+    mark INTEGER,
     rests_until REAL NOT NULL DEFAULT 0
 );
 """
-"""What the curator leaves alone, what it drafted, and up to which change it has looked at a scope."""
+"""What the curator leaves alone, what it drafted, and after which change it has looked at a scope."""
 
 _SKILLS = """
 CREATE TABLE skills (
@@ -205,14 +204,18 @@ CREATE INDEX undone_by_origin ON undone (origin);
 CREATE INDEX undone_by_back ON undone (back) WHERE back IS NOT NULL;
 CREATE TRIGGER message_undone_of_fact AFTER UPDATE OF kind ON messages WHEN 'undone' IN (OLD.kind, NEW.kind)
 BEGIN
-    DELETE FROM facts WHERE message_id = OLD.id AND NEW.kind = 'undone' AND said = 1 AND NOT is_pinned;
+    UPDATE facts SET said = said - 1, message_id = told.message_id
+    FROM fact_changes AS told JOIN messages AS first ON first.id = told.message_id AND first.kind = 'chat'
+    WHERE facts.message_id = OLD.id AND NEW.kind = 'undone' AND told.fact_id = facts.id AND told.action = 'learn';
+    DELETE FROM facts WHERE message_id = OLD.id AND NEW.kind = 'undone' AND NOT is_pinned;
+    DELETE FROM pending_notes WHERE message_id = OLD.id AND NEW.kind = 'undone' AND target = 'fact';
     DELETE FROM fact_rereads WHERE message_id = OLD.id;
     INSERT INTO fact_rereads (message_id)
     SELECT NEW.id WHERE NEW.role = 'user' AND NEW.kind = 'chat' AND NEW.text <> '';
 END;
 """
-"""What was undone and can be brought back. Facts that only an undone message bears out go, and are read out of it anew
-when it is brought back."""
+"""What was undone and can be brought back. Facts that only undone messages bear out go, and are read out of them anew
+when they are brought back."""
 
 MIGRATIONS: tuple[str, ...] = (
     f"{_TABLES}{INDEXES}{_FACTS}{FACTS_RANK}\n{_FACTS_VERSION}",

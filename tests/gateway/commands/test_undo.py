@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from core.store.notes import FACT, Operation, PendingNote
 from core.types import Address, Scope, Sender
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
@@ -97,6 +98,7 @@ async def test_tools_of_an_answer_go_with_it_and_what_they_did_stays(home: Path)
         await harness.say("Hello")
         assert len(model.requests[-1].messages) == 1
         assert "Likes herons" in (await harness.say("/memory")).text
+        assert "note that" not in (await harness.say("/memory why herons")).text
 
 
 async def test_an_incognito_conversation_is_undone_without_a_trace(home: Path) -> None:
@@ -147,6 +149,24 @@ async def test_facts_that_only_an_undone_message_bears_out_are_not_shown(home: P
         assert session is not None
         _, unread = await harness.services.facts.unread(session)
         assert [row.text for row in unread] == ["I live in Lisbon."], "it is read for facts anew"
+
+
+async def test_a_fact_stays_as_long_as_one_message_that_says_it(home: Path) -> None:
+    async with open_gateway(home, ScriptedModel(), "[memory]\nfacts = true\n") as harness:
+        await harness.say("I live in Lisbon.")
+        await harness.say("Hello")
+        await harness.say("I live in Lisbon.")
+        await harness.say("/undo")
+        (fact,) = await harness.services.facts.page(MINE)
+        assert (fact.message_id, fact.said) == (1, 1)
+        doubt = PendingNote(
+            scope=fact.scope, target=FACT, operations=(Operation(action="add", content="Likes it there"),),
+            reason="nobody has typed it", at=fact.created_at, message_id=1,
+        )  # fmt: skip
+        await harness.services.notebook.review.offer(doubt, None)
+        await harness.say("/undo 2")
+        assert await harness.services.facts.page(MINE) == []
+        assert "Nothing is waiting" in (await harness.say("/memory pending")).text
 
 
 async def test_forget_erases_what_was_undone_and_the_export_says_that_it_was(home: Path) -> None:
@@ -241,7 +261,12 @@ async def test_after_a_long_rest_a_conversation_goes_on_without_its_past_in_the_
         await harness.say("The heron is grey")
         await harness.say("Really")
         assert "heron" in _asked(model)
-        await harness.services.database.execute("UPDATE sessions SET last_at = last_at - 7300", {})
+        rested = "UPDATE messages SET created_at = created_at - 7300"
+        await harness.services.database.execute(rested)
+        await harness.say("/retry")
+        await harness.say("Thanks")
+        assert "heron" in _asked(model), "it was answered again just now"
+        await harness.services.database.execute(rested)
         reply = await harness.say("Hello again")
         assert reply.text == "ok", "quietly"
         assert "Really" not in _asked(model)
