@@ -49,7 +49,7 @@ async def test_pages_freed_by_an_older_version_are_overwritten_once(tmp_path: Pa
     with contextlib.closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA secure_delete = OFF")
         connection.execute("CREATE TABLE gone (text TEXT)")
-        connection.executemany("INSERT INTO gone VALUES (:text)", [{"text": "Zanzibar " * 8_000}] * 3)
+        connection.executemany("INSERT INTO gone VALUES (:text)", [{"text": "Zanzibar " * 8_000}] * 4)
         connection.execute("DROP TABLE gone")
         connection.commit()
     assert left_of("Zanzibar", path) == ["state.db"]
