@@ -54,8 +54,8 @@ MOST_MESSAGES = 5_000
 """A conversation of more is condensed as well: each of them is read for every answer."""
 FUTILE = 2
 """After so many compressions in a row that did not help, none is made by itself."""
-BY_HAND = 0.25
-"""Of what the conversation takes, the last turns that stay where the person asks for it."""
+SHORT_TAIL = 0.25
+"""Of what the conversation takes, the last turns that stay where it is small: the person asks, or messages are many."""
 PART_TOKENS = 80_000
 """What the helper reads at once."""
 KEPT_CHARS = 4_000
@@ -253,7 +253,7 @@ class Compressor:
         window = self._windows.of(session.model)
         # Whatever window the model has that refuses it: much less than what was sent.
         room = min(window, REFUSED_SHARE * sum(map(tokens_of, rows))) if is_exceeded else window
-        parts = parted(rows, TAIL * room, 0.0 if is_exceeded else HEAD * room)
+        parts = _parts(rows, room, 0.0 if is_exceeded else HEAD)
         sent = self._sent(parts, session, LONGEST_SHARE * room)
         if not parts.middle and not sent:
             self._futile[_root(session)] = self._futile.get(_root(session), 0) + 1
@@ -271,7 +271,7 @@ class Compressor:
         """For the person, whatever it takes now. Raises Refused where there is nothing to condense."""
         rows = await self._conversations.history(session, turn.scopes)
         window = self._windows.of(session.model)
-        parts = parted(rows, min(TAIL * window, BY_HAND * sum(map(tokens_of, rows))), HEAD * window)
+        parts = _parts(rows, window, HEAD, is_small=True)
         if not parts.middle or not session.sight <= turn.scopes:
             raise Refused(NOTHING)
         await self._flush.run(session, rows, turn)
@@ -308,6 +308,11 @@ class Compressor:
         before = {row.id: row.sent for row in (*parts.head, *parts.tail)}
         after = pruned([*parts.head, *parts.tail], whole, longest)
         return {row.id: row.sent for row in after if row.sent is not None and row.sent != before[row.id]}
+
+
+def _parts(rows: Sequence[Message], room: float, head: float, *, is_small: bool = False) -> Parts:
+    tail = SHORT_TAIL * sum(map(tokens_of, rows)) if is_small or len(rows) > MOST_MESSAGES else room
+    return parted(rows, min(TAIL * room, tail), head * room)
 
 
 def _root(session: Session) -> int:

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from core.agent.compression import FUTILE, Windows
+from core.agent.compression import FUTILE, MOST_MESSAGES, Windows
 from core.agent.summary import parted, pruned, ruled
 from core.errors import ModelError, StaleReadError, StoreError
 from core.models.claude import Claude
@@ -274,6 +274,12 @@ async def test_a_summary_is_forgotten_with_what_it_repeats(home: Path) -> None:
         await harness.say("/forget heron")
         await harness.say("yes")
         assert [row for row in await history(harness) if "heron" in str(row)] == []
+        (left,) = [row.text for row in await history(harness) if row.kind == "summary"]
+        assert "nine, not ten" in left, "only the lines go that say it"
+        # What only several lines say together cannot be taken out of it.
+        await harness.say("/forget ferry nine")
+        await harness.say("yes")
+        assert "summary" not in [row.kind for row in await history(harness)]
         assert "heron" not in str((await harness.say("And now?")).text)
 
 
@@ -300,6 +306,39 @@ def test_a_history_of_only_tool_calls_has_a_summary_too() -> None:
     parts = parted(rows, 1_000, 1_000)
     assert (list(parts.head), list(parts.tail), len(parts.middle)) == ([], [], 39)
     assert "39 rows of tools: session_search" in ruled(rows, "", ZoneInfo("UTC"), 3_000)
+
+
+def test_of_equal_results_the_last_stays_and_old_pictures_are_named() -> None:
+    picture = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}}
+    seen = ({"type": "text", "text": "[a time line]"}, picture, {"type": "text", "text": "Look"})
+    rows = [message(1, "Look", id=1, sent=seen)]
+    for number in (2, 3):
+        block = {"type": "tool_result", "tool_use_id": f"t{number}", "content": "found " * 100}
+        rows.append(message(1, "found " * 100, id=number, role="tool", tool_name="look", blocks=(block,)))
+    shown, again, last = pruned(rows, rows[1:])
+    assert "image" not in str(shown.sent)
+    assert "a picture, shown earlier" in str(shown.sent)
+    assert again.sent is not None
+    assert "the same as later" in again.sent[0]["content"]
+    assert last.sent is None, "the last turn is still being worked with"
+
+
+async def test_more_than_5000_messages_are_condensed_however_short_they_are(home: Path) -> None:
+    model = quiet()
+    async with open_gateway(home, model) as harness:
+        await harness.say("We plan the trip to Lisbon.")
+        session = await open_session(harness)
+        said = [
+            message(session.id, f"{role} {number}", role=role, kind="quote")
+            for number in range(MOST_MESSAGES // 2)
+            for role in ("user", "assistant")
+        ]
+        await harness.services.conversations.append(said)
+        assert texts.CONDENSED in (await harness.say("And now?")).text
+        rows = await history(harness)
+        assert len(rows) < MOST_MESSAGES / 3
+        assert rows[0].text == "We plan the trip to Lisbon."
+        assert len(made(model)) == 1, "the flush"
 
 
 def test_what_tools_gave_is_one_line_and_arguments_stay_json() -> None:
