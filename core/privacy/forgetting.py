@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import pairwise, product
+from typing import Any
 from urllib.parse import unquote_plus
 from zoneinfo import ZoneInfo
 
@@ -333,13 +334,21 @@ def _find_repeats(connection: Connection, found: ErasureList, quoting: Quoting) 
     """Adds answers, results of tools and commands that repeat the messages."""
     known = set(found.ids["messages"])
     for row in connection.execute(erasure.CONVERSATION, found.values):
-        if row["id"] not in known and _is_repeat(row, found.request, quoting):
-            found.ids["repeats"].append(row["id"])
-            # A summary is about much else, too.
-            found.texts += [row["text"]] if row["kind"] != "summary" else []
+        if row["id"] in known or not _is_repeat(row, found.request, quoting):
+            continue
+        if row["kind"] != "summary":
+            found.texts.append(row["text"])
+        else:
+            # It is about much else, too: the lines go, and all of it where only several lines together say it.
+            lines = [{**dict(row), "text": line} for line in row["text"].split("\n")]
+            rest = "\n".join(line["text"] for line in lines if not _is_repeat(line, found.request, quoting))
+            if not _is_repeat({**dict(row), "text": rest}, found.request, quoting):
+                found.ids["summaries"].append((row["id"], rest))
+                continue
+        found.ids["repeats"].append(row["id"])
 
 
-def _is_repeat(row: Row, request: ErasureRequest, quoting: Quoting) -> bool:
+def _is_repeat(row: Row | dict[str, Any], request: ErasureRequest, quoting: Quoting) -> bool:
     """An answer goes for a longer stretch; a command or a tool's result also for the words and for short copies."""
     said = (row["text"], row["tools"], row["blocks"])
     is_own = row["role"] == "user" and row["sender_id"] == request.account.user_id

@@ -64,10 +64,11 @@ class ErasureList:
     """What is erased for a `request` that asked for `text`, under the `token` that a yes carries. `upto`: the last
     message id when it was `shown`; `counts` by the name that a person knows, `derived` is how much repeats it. `ids` by
     kind: "messages" were looked for (only these are stored), "repeats" are messages that repeat them, "asked" the
-    command and its answer, "inbox" entries without an answer; the kinds of `COPIES`. `texts`: of the messages; `notes`:
-    entries of the files. `phrase`, `has_words`: what was looked for. Once erased: `asked` are
-    memory services, `stuck` files that cannot be written; `is_clean`: no byte is left; `is_noted`: for backups; `left`:
-    what still has the words, by the names of `SCANNED`; `files`: what has them in the home, if the owner is told."""
+    command and its answer, "inbox" entries without an answer, "summaries" with what is left of them; the kinds of
+    `COPIES`. `texts`: of the messages; `notes`: entries of the files. `phrase`, `has_words`: what was looked for. Once
+    erased: `asked` are memory services, `stuck` files that cannot be written; `is_clean`: no byte is left; `is_noted`:
+    for backups; `left`: what still has the words, by the names of `SCANNED`; `files`: what has them in the home, if the
+    owner is told."""
 
     request: ErasureRequest
     text: str = ""
@@ -221,7 +222,7 @@ COPIES: Mapping[str, tuple[str, str]] = {
 }
 """What selects the rows that may repeat what was said (id, message from which it was made, moment, texts) and what
 erases `:ids` of them, by kind. Messages that repeat others are in `CONVERSATION`."""
-UNNAMED = ("repeats", *(COPIES.keys() - {"facts", "jobs"}))
+UNNAMED = ("repeats", "summaries", *(COPIES.keys() - {"facts", "jobs"}))
 """What a person sees as one number."""
 
 INBOX = f"""
@@ -394,6 +395,8 @@ def _erase_copies(connection: Connection, found: ErasureList, now: datetime) -> 
     values = {**found.values, "now": now}
     for kind, (_, statement) in COPIES.items():
         connection.execute(statement, {**values, "ids": list_value(found.ids[kind])})
+    for message_id, rest in found.ids["summaries"]:
+        connection.execute("UPDATE messages SET text = :text WHERE id = :id", {"id": message_id, "text": rest})
     connection.execute(_DELETE_NOTE_CHANGES, {**values, "notes": list_value(found.notes)})
     connection.execute(_CUT_CONTEXTS, values)
     for row in connection.execute(f"{SESSIONS} AND ended_at IS NULL AND system_prompt <> ''", values).fetchall():
