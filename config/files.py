@@ -7,6 +7,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
+import stat
 import tempfile
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from pathlib import Path
@@ -39,6 +40,18 @@ def replace_file(path: Path, content: bytes) -> None:
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+def read_file(path: Path, limit_bytes: int) -> bytes:
+    """Never through a link. Raises ValueError, with a clause, for what is no file or too long, OSError."""
+    # What is no file may be waited for in vain.
+    with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise ValueError("it is no file")
+        content = file.read(limit_bytes + 1)
+    if len(content) > limit_bytes:
+        raise ValueError(f"it is over {limit_bytes:,} bytes long")
+    return content
 
 
 def others_can_write(path: Path) -> str:

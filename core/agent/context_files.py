@@ -19,6 +19,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Literal
 
+from config.files import read_file
 from config.settings import ChatOptions, ContextOptions
 from core.errors import ToolError
 from core.guard.guard import cleaned, suspicion
@@ -215,16 +216,13 @@ def _text_of(path: Path, base: Path | None = None) -> tuple[str, str]:
         real = Path(os.path.realpath(path, strict=True))
         if base is not None and not real.is_relative_to(os.path.realpath(base)):
             return "", "it is outside of its folder"
-        if not real.is_file():
-            return "", "it is no file"
-        with real.open("rb") as file:
-            content = file.read(OWNER_FILE_BYTES + 1)
+        content = read_file(real, OWNER_FILE_BYTES)
     except FileNotFoundError:
         return "", "it is not there"
-    except (OSError, ValueError) as error:
-        return "", f"it cannot be read ({getattr(error, 'strerror', None) or error})"
-    if len(content) > OWNER_FILE_BYTES:
-        return "", f"it is over {OWNER_FILE_BYTES:,} bytes long"
+    except ValueError as error:
+        return "", str(error)
+    except OSError as error:
+        return "", f"it cannot be read ({error.strerror or error})"
     text = content.decode("utf-8-sig", "replace").strip()
     return ("", "it is no text") if "\0" in text else (text, "" if text else "it is empty")
 

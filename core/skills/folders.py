@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import re
-import secrets
 import shutil
 import stat
 import zipfile
@@ -35,7 +34,6 @@ FILES_MOST, SKILL_BYTES, PATH_DEPTH = 200, 5_000_000, 6
 SOURCE_BYTES, SOURCE_ENTRIES, RATIO, RATIO_BYTES = 20_000_000, 2_000, 100, 1_000_000
 """What is added may unpack to: so much, and beyond the last only so many times its own size; its entries."""
 _PART = re.compile(r"(?!\.)[\w .()+,@&'~=-]{1,100}(?<![ .])")
-_HALF = (".adding-", ".removed-")
 _IGNORED = ("__MACOSX",)
 _DAMAGED = (zlib.error, EOFError, RuntimeError, NotImplementedError, ValueError)
 
@@ -158,61 +156,40 @@ def text_of(skill_folder: Path, path: str, place: str) -> str | None:
         raise Refused(f"{place} cannot be read ({error.strerror or error}).") from error
 
 
-def keep(folder: Path, files: Mapping[str, str | None]) -> None:
-    """Writes and removes (None) files of a skill; without its SKILL.md all of it goes. Raises Refused."""
+def keep(folder: Path, files: Mapping[str, bytes | None]) -> None:
+    """Writes and removes (None) files of a skill; without its SKILL.md all of it goes. That is written last and removed
+    first, so that after a crash there is a whole skill or none. Raises Refused."""
     try:
-        if files.get(SKILL_FILE, "") is None:
+        if files.get(SKILL_FILE, b"") is None:
             discard(folder)
-        elif not folder.exists():
-            install(folder, {path: text.encode() for path, text in files.items() if text is not None})
-        else:
-            for path, text in files.items():
-                rewrite(inside(folder, path), text)
+            return
+        for path in sorted(files, key=SKILL_FILE.__eq__):
+            rewrite(inside(folder, path), files[path])
     except OSError as error:
         raise Refused(f"The skill {folder.name} cannot be written ({error.strerror or error}).") from error
 
 
-def rewrite(path: Path, text: str | None) -> None:
+def rewrite(path: Path, content: bytes | None) -> None:
     """Raises OSError."""
     for left in leftovers(path):
         left.unlink(missing_ok=True)
-    if text is not None:
+    if content is not None:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        replace_file(path, text.encode())
+        replace_file(path, content)
         return
     path.unlink(missing_ok=True)
     with suppress(OSError):
         path.parent.rmdir()
 
 
-def install(folder: Path, files: Mapping[str, bytes]) -> None:
-    """A new skill, whole or not at all. Raises OSError."""
-    folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    half = folder.with_name(f"{_HALF[0]}{folder.name}-{secrets.token_hex(4)}")
-    for path, content in files.items():
-        file = inside(half, path)
-        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        replace_file(file, content)
-    half.rename(folder)
-
-
 def discard(folder: Path) -> None:
-    """Removes a folder so that a crash leaves all of it or none. Raises OSError."""
-    gone = folder.with_name(f"{_HALF[1]}{folder.name}-{secrets.token_hex(4)}")
-    with suppress(FileNotFoundError):
-        folder.rename(gone)
-    sweep(folder.parent)
-
-
-def sweep(root: Path) -> None:
-    """Removes what killed processes left half done. Called under the lock. Raises OSError."""
-    for entry in _scan(root):
-        if entry.name.startswith(_HALF):
-            shutil.rmtree(entry.path)
+    """Removes a skill. Raises OSError."""
+    (folder / SKILL_FILE).unlink(missing_ok=True)
+    shutil.rmtree(folder)
 
 
 def unpacked(source: Path) -> list[dict[str, bytes]]:
-    """The files, by path, of each skill in a folder or a zip archive. Raises Refused, OSError."""
+    """The files, by path, of each skill in a folder or a zip archive. Raises Refused."""
     files = _files_in(source)
     roots = [PurePosixPath(path).parent for path in files if PurePosixPath(path).name == SKILL_FILE]
     found = list[dict[str, bytes]]()
@@ -228,11 +205,11 @@ def unpacked(source: Path) -> list[dict[str, bytes]]:
 
 
 def _files_in(source: Path) -> dict[str, bytes]:
-    if source.is_dir():
-        paths = [path for path in islice(source.rglob("*"), SOURCE_ENTRIES + 1) if not path.is_symlink()]
-        sizes = {path.relative_to(source).as_posix(): path.stat().st_size for path in paths if path.is_file()}
-        return _taken(source.name, sizes, SOURCE_BYTES, lambda path: (source / path).read_bytes())
     try:
+        if source.is_dir():
+            paths = [path for path in islice(source.rglob("*"), SOURCE_ENTRIES + 1) if not path.is_symlink()]
+            sizes = {path.relative_to(source).as_posix(): path.stat().st_size for path in paths if path.is_file()}
+            return _taken(source.name, sizes, SOURCE_BYTES, lambda path: (source / path).read_bytes())
         with zipfile.ZipFile(source) as archive:
             members = {one.filename: one for one in archive.infolist() if not one.is_dir()}
             if link := next((name for name, one in members.items() if stat.S_ISLNK(one.external_attr >> 16)), None):
@@ -242,6 +219,8 @@ def _files_in(source: Path) -> dict[str, bytes]:
             return _taken(source.name, sizes, most, archive.read)
     except zipfile.BadZipFile as error:
         raise Refused(f"{source.name} is neither a folder nor a whole zip archive.") from error
+    except OSError as error:
+        raise Refused(f"{source.name} cannot be read ({error.strerror or error}).") from error
     except _DAMAGED as error:
         raise Refused(f"{source.name} cannot be unpacked here ({error}).") from error
 

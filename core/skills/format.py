@@ -8,9 +8,7 @@ there. What cannot be read is Refused with its file and line. Nothing here write
 from __future__ import annotations
 
 import json
-import os
 import re
-import stat
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,6 +19,7 @@ from typing import Any
 
 import yaml
 
+from config.files import read_file
 from core.errors import Refused
 from core.types import LOCAL, Scope
 
@@ -38,17 +37,7 @@ READ_AGAIN = 2_000
 _NAME = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
 _FRONT = re.compile(r"---[ \t]*\n(?P<front>.*?)^---[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
 _UNQUOTED = re.compile(r"(?m)^(?P<key>[A-Za-z][\w-]*):[ \t]+(?P<value>[^\s\"'\[{|>&*!#%@`\n][^\n]*:[ \t][^\n]*)$")
-_KNOWN = (
-    "name",
-    "description",
-    "license",
-    "compatibility",
-    "allowed-tools",
-    "version",
-    "tags",
-    "platforms",
-    "category",
-)
+_KNOWN = ("name", "description", "version", "tags", "platforms", "category")
 
 
 NEVER = datetime.min.replace(tzinfo=UTC)
@@ -56,16 +45,13 @@ NEVER = datetime.min.replace(tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Skill:
-    """What the front matter says, with all `other` keys as they stand there, and where it lies: a `folder` of `scope`,
-    which can be changed if it `is_own`. `used_at`: last, of `uses` altogether."""
+    """What the front matter says, with all `other` keys (license, compatibility, allowed-tools …) as they stand there,
+    and where it lies: a `folder` of `scope`, which can be changed if it `is_own`. `used_at`: last, of `uses`."""
 
     name: str
     description: str
-    license: str = ""
-    compatibility: str = ""
     version: str = ""
     category: str = ""
-    allowed_tools: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     platforms: tuple[str, ...] = ()
     other: Mapping[str, Any]
@@ -121,11 +107,8 @@ def parse(text: str, place: str, folder: str | None = None) -> Skill:
     return Skill(
         name=name,
         description=description,
-        license=_text(_known(values, "license")),
-        compatibility=_text(_known(values, "compatibility")),
         version=_text(_known(values, "version")),
         category=_text(_known(values, "category")),
-        allowed_tools=_items(_known(values, "allowed-tools"), r"[,\s]+(?![^(]*\))"),
         tags=_items(_known(values, "tags"), ","),
         platforms=_items(_known(values, "platforms"), r"[,\s]+"),
         other={key: value for key, value in values.items() if key not in _KNOWN},
@@ -140,16 +123,10 @@ def split(text: str) -> tuple[str, str]:
 
 def read_text(path: Path, place: str) -> str:
     """A file as text with plain line ends, never through a link. Raises Refused with its `place`, OSError."""
-    # What is no file may be waited for in vain.
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    with os.fdopen(descriptor, "rb") as file:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode):
-            raise Refused(f"{place} is no file.")
-        content = b"" if found.st_size > FILE_BYTES else file.read(FILE_BYTES + 1)
-    if found.st_size > FILE_BYTES or len(content) > FILE_BYTES:
-        raise Refused(f"{place} is over {FILE_BYTES:,} bytes long, so it is not read.")
-    return decoded(content, place)
+    try:
+        return decoded(read_file(path, FILE_BYTES), place)
+    except ValueError as error:
+        raise Refused(f"{place} is not read: {error}.") from error
 
 
 def decoded(content: bytes, place: str) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 from datetime import datetime
-from itertools import groupby
+from itertools import accumulate, groupby
 from pathlib import Path
 
 from config.settings import SkillOptions
@@ -84,12 +84,9 @@ class Skills:
             if len(index := _index(skills, length)) <= self._index_chars:
                 return index
         chosen = sorted(skills, key=lambda skill: (-skill.uses, skill.name))
-        names, left = list[Skill](), self._index_chars - len(LEFT_OUT.format(LOOKED_AT))
-        for skill in chosen:
-            left -= len(_index([skill], 0)) + 1
-            if left < 0:
-                break
-            names.append(skill)
+        left = self._index_chars - len(LEFT_OUT.format(LOOKED_AT))
+        sizes = accumulate(len(_index([skill], 0)) + 1 for skill in chosen)
+        names = [skill for skill, size in zip(chosen, sizes, strict=True) if size <= left]
         names.sort(key=lambda skill: (skill.category, skill.name))
         return f"{_index(names, 0)}{LEFT_OUT.format(len(skills) - len(names))}".strip()
 
@@ -134,7 +131,7 @@ class Skills:
             return await self.review.put_aside(home, SKILL, [done], author, author.reason)
         content, left_out = typed(done.content, LIMIT_CHARS, is_insisting=author.is_insisting)
         meant = replace(done, content=content)
-        number = (await self._write(lambda: self._worked_out(home, scopes, meant, author), author))[0]
+        number = (await self._write(lambda: self._kept(self._worked_out(home, scopes, meant, author)), author))[0]
         state = "removed" if done.action == "delete" else "kept"
         way_back = f"`/memory undo {number}` brings its texts back" if done.action == "delete" else f"change {number}"
         said = f"The skill {done.path.partition('/')[0]} is {state} ({way_back})."
@@ -156,9 +153,9 @@ class Skills:
                 if folders.text_of(folder, path, f"{folder.name}/{path}") != one.after:
                     raise Refused(f"{folder.name}/{path} was changed since, so change {one.id} cannot be undone.")
             wanted = self._change(author, change.scope, "undo")
-            return [
-                replace(wanted, target=one.target, before=one.after, after=one.before, undoes=one.id) for one in made
-            ]
+            return self._kept(
+                [replace(wanted, target=one.target, before=one.after, after=one.before, undoes=one.id) for one in made]
+            )
 
         await self._write(work, author)
         numbers = ", ".join(str(one.id) for one in made)
@@ -168,40 +165,26 @@ class Skills:
         """Takes over the skills of a folder or a zip archive, all or none; their names. What looks wrong is asked about
         unless the author insists. Raises Refused."""
         home = self.home_of(scope, scopes)
+        root, found = self._folders.own(home).root, dict[str, Mapping[str, bytes]]()
 
-        def read() -> dict[str, dict[str, bytes]]:
-            try:
-                given = folders.unpacked(source)
-            except OSError as error:
-                raise Refused(f"{source.name} cannot be read ({error.strerror or error}).") from error
-            found = {}
-            for files in given:
+        def work() -> list[NoteChange]:
+            for files in folders.unpacked(source):
                 place = f"{SKILL_FILE} in {source.name}"
-                text = decoded(files[SKILL_FILE], place)
-                skill = parse(text, place)
-                if skill.name in found or self._folders.find(skill.name, frozenset((home,))) is not None:
-                    raise Refused(f"There is a skill {skill.name} already; remove it first.")
+                name = parse(decoded(files[SKILL_FILE], place), place).name
+                if name in found or self._folders.find(name, frozenset((home,))) is not None:
+                    raise Refused(f"There is a skill {name} already; remove it first.")
                 if not author.is_insisting and (reason := _doubtful(files)):
                     raise Refused(doubt(reason))
-                found[skill.name] = files
-            return found
+                found[name] = files
+            added, changes = self._change(author, home, "add"), list[NoteChange]()
+            for name, contents in found.items():
+                folders.keep(root / name, contents)
+                texts = _texts(root / name)
+                changes += self._changes(added, root / name, {path: (None, text) for path, text in texts.items()})
+            return changes
 
-        async def write() -> Sequence[str]:
-            async with self._lock.hold():
-                await self._notes.check(author.epoch)
-                found = await asyncio.to_thread(read)
-                for name, files in found.items():
-                    folder = self._folders.own(home).root / name
-                    try:
-                        await asyncio.to_thread(folders.install, folder, files)
-                    except OSError as error:
-                        raise Refused(f"{name} cannot be written ({error.strerror or error}).") from error
-                    texts = await asyncio.to_thread(_texts, folder)
-                    added = {path: (None, text) for path, text in texts.items()}
-                    await self._notes.log(*self._changes(self._change(author, home, "add"), folder, added))
-                return list(found)
-
-        return await finished(write())
+        await self._write(work, author)
+        return list(found)
 
     async def erase(
         self, scopes: frozenset[Scope], is_meant: Callable[[str], bool], *, is_trial: bool = False
@@ -284,18 +267,20 @@ class Skills:
         folder, path = change.skill or ("", "")
         return self._folders.own(change.scope).root / folder, path
 
-    async def _write(self, work: Callable[[], list[NoteChange]], author: Author) -> list[int]:
-        """The numbers of the changes."""
+    def _kept(self, changes: list[NoteChange]) -> list[NoteChange]:
+        """Makes the changes of one skill. Raises Refused."""
+        texts = {self._place(one)[1]: one.after for one in changes}
+        contents = {path: None if text is None else text.encode() for path, text in texts.items()}
+        folders.keep(self._place(changes[0])[0], contents)
+        return changes
 
-        def write_files() -> list[NoteChange]:
-            changes = work()
-            folders.keep(self._place(changes[0])[0], {self._place(one)[1]: one.after for one in changes})
-            return changes
+    async def _write(self, work: Callable[[], list[NoteChange]], author: Author) -> list[int]:
+        """Logs the changes that were made; their numbers."""
 
         async def write() -> list[int]:
             async with self._lock.hold():
                 await self._notes.check(author.epoch)
-                return await self._notes.log(*await asyncio.to_thread(write_files))
+                return await self._notes.log(*await asyncio.to_thread(work))
 
         return await finished(write())
 
@@ -356,7 +341,7 @@ def _doubtful(files: Mapping[str, bytes]) -> str | None:
     return None
 
 
-def _sifted(inside: Path, text: str, is_meant: Callable[[str], bool]) -> tuple[list[str], str | None]:
+def _sifted(inside: Path, text: str, is_meant: Callable[[str], bool]) -> tuple[list[str], bytes | None]:
     """What goes of a file, all of a skill for its name or description, and what stays; None: nothing."""
     is_skill = inside.name == SKILL_FILE
     front, body = split(text) if is_skill else ("", text)
@@ -366,4 +351,5 @@ def _sifted(inside: Path, text: str, is_meant: Callable[[str], bool]) -> tuple[l
     # What is no text goes whole.
     pieces = [text] if "\N{REPLACEMENT CHARACTER}" in text else pieces
     gone = [piece for piece in pieces if is_meant(piece)]
-    return [piece.strip() for piece in gone], front + "".join(piece for piece in pieces if piece not in gone) or None
+    left = front + "".join(piece for piece in pieces if piece not in gone)
+    return [piece.strip() for piece in gone], left.encode() or None

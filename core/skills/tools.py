@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import accumulate
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -97,14 +98,11 @@ class SkillTools:
 
     async def _list(self, arguments: Json, context: ToolContext) -> str:
         found, troubles = await self._skills.listed(context.scopes, parsed(_List, arguments).words)
-        lines, left = list[str](), LIST_CHARS
-        for line in [*map(described, found), *(f"({trouble})" for trouble in troubles)]:
-            left -= len(line) + 1
-            if left < 0:
-                lines.append(f"({len(found) + len(troubles) - len(lines):,} more: give words)")
-                break
-            lines.append(line)
-        return "\n".join(lines) or "There are no such skills."
+        lines = [*map(described, found), *(f"({trouble})" for trouble in troubles)]
+        sizes = accumulate(len(line) + 1 for line in lines)
+        shown = [line for line, size in zip(lines, sizes, strict=True) if size <= LIST_CHARS]
+        left = [f"({len(lines) - len(shown):,} more: give words)"] * (len(shown) < len(lines))
+        return "\n".join([*shown, *left]) or "There are no such skills."
 
     async def _view(self, arguments: Json, context: ToolContext) -> str:
         asked = parsed(_View, arguments)

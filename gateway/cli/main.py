@@ -27,8 +27,7 @@ if TYPE_CHECKING:
 
 MODULES: Mapping[str, Sequence[str]] = {
     "run": ("run", "chat", "remind", "cron", "approve", "people", "status", "usage", "check"),
-    "memory": ("memory", "remember", "facts", "forget"),
-    "skills": ("skills",),
+    "memory": ("memory", "remember", "facts", "forget", "skills"),
     "history": ("recall", "sessions", "export", "import"),
 }
 """The commands of each module beside this one."""

@@ -1,5 +1,5 @@
-"""`mneme memory`, `remember`, `facts` and `forget`: notes and facts, with the words that a chat has for them; and the
-memory services of one's choice."""
+"""`mneme memory`, `remember`, `facts`, `forget` and `skills`: what is kept for good, with the words that a chat has for
+it; and the memory services of one's choice."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ from core.types import Scope
 from gateway import texts
 from gateway.cli import shell
 from gateway.cli.shell import AsJson, InScope, Limit, Words, Yes
-from gateway.commands.registry import CommandContext
+from gateway.commands.registry import CommandContext, CommandGroup
 from gateway.services import Services, chosen, is_running
 
+SKILL_FIELDS = ("name", "description", "category", "version", "is_disabled", "has_scripts", "uses", "used_at")
 FACT_FIELDS = ("id", "kind", "content", "is_pinned", "valid_from", "valid_to", "message_id")
 Anyway = Annotated[bool, typer.Option("--anyway", help="Keep it although it looks like a secret or the like.")]
 
@@ -36,37 +37,63 @@ def add_commands(app: typer.Typer) -> None:
     memory = typer.Typer(cls=shell.Group, help="What is noted and known for good, and what became of it.")
     memory.command("list")(_list)
     for action, help_text in texts.table("MEMORY_ACTIONS").items():
-        memory.command(action, help=help_text)(_same_as_chat(action))
+        memory.command(action, help=help_text)(_same_as_chat("memory", action))
     memory.command("providers")(_providers)
     memory.command("setup")(_setup)
     memory.command("sync")(_sync)
     app.add_typer(memory, name="memory")
+    skills = typer.Typer(cls=shell.Group, help="Procedures that the assistant follows: folders with a SKILL.md.")
+    skills.command("list")(_list_skills)
+    for action, help_text in texts.table("SKILL_ACTIONS").items():
+        skills.command(action, help=help_text)(_same_as_chat("skills", action))
+    app.add_typer(skills, name="skills")
     app.command("remember")(_remember)
     app.command("facts")(_list_facts)
     app.command("forget")(_forget)
 
 
-def _same_as_chat(action: str) -> Callable[..., None]:
+def _same_as_chat(name: str, action: str) -> Callable[..., None]:
     def run(words: Words = None, scope: InScope = None, anyway: Anyway = False, yes: Yes = False) -> None:
-        from gateway.commands.memory import MemoryCommands
-
         said = list(words or ())
         if action == "replace" and said and "=>" not in " ".join(said):
             said.insert(1, "=>")
-        shell.chat(MemoryCommands, "memory", [action, *([ANYWAY] if anyway else []), *said], scope, yes=yes)
+        shell.chat(_commands(name), name, [action, *([ANYWAY] if anyway else []), *said], scope, yes=yes)
 
     return run
 
 
+def _commands(name: str) -> Callable[[Services], CommandGroup]:
+    """Each takes a while to load."""
+    if name == "skills":
+        from gateway.commands.skills import SkillCommands
+
+        return SkillCommands
+    from gateway.commands.memory import MemoryCommands
+
+    return MemoryCommands
+
+
 def _list(words: Words = None, scope: InScope = None, as_json: AsJson = False) -> None:
     """List the notes and what is known; "memory" (what I learned) or "user" (who you are): these notes alone."""
-    from gateway.commands.memory import MemoryCommands
 
     async def objects(services: Services, scopes: frozenset[Scope]) -> object:
         wanted = [name for name in FILES if not words or name in words]
         return {name: await services.notebook.entries(scopes, name) for name in wanted}
 
-    shell.chat(MemoryCommands, "memory", ["list", *(words or ())], scope, objects=objects if as_json else None)
+    said = ["list", *(words or ())]
+    shell.chat(_commands("memory"), "memory", said, scope, objects=objects if as_json else None)
+
+
+def _list_skills(words: Words = None, scope: InScope = None, as_json: AsJson = False) -> None:
+    """List the skills, those with these words, and what was not used for long."""
+
+    async def objects(services: Services, scopes: frozenset[Scope]) -> object:
+        found, troubles = await services.skills.listed(scopes, " ".join(words or ()))
+        shown = [{name: getattr(one, name) for name in SKILL_FIELDS} | {"scope": one.scope.key} for one in found]
+        return {"skills": shown, "troubles": troubles}
+
+    said = ["list", *(words or ())]
+    shell.chat(_commands("skills"), "skills", said, scope, objects=objects if as_json else None)
 
 
 def _remember(words: Words = None, scope: InScope = None) -> None:

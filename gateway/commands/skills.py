@@ -106,10 +106,8 @@ class SkillCommands:
         return Answer(text="\n".join([self._line(skill), "", f"{ticks}\n{written.rstrip()}\n{ticks}", *listed]))
 
     async def _add(self, text: str, context: CommandContext) -> Answer:
-        if not context.is_shell:
-            raise Refused(texts.ADD_SKILLS_IN_SHELL)
         place, is_insisting = insisting(text)
-        if not place:
+        if not (place and context.is_shell):
             raise Refused(texts.ADD_SKILLS_IN_SHELL)
         author = replace(context.author, is_insisting=is_insisting)
         names = await self._skills.add(Path(place), context.scope, context.scopes, author)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,6 @@ from typing import Any
 import pytest
 from filelock import FileLock
 
-from core.skills import folders
 from core.types import LOCAL, Request, Scope, Sender
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
@@ -182,8 +182,7 @@ async def test_forget_erases_words_in_skills_and_export_has_them(home: Path) -> 
 
 
 async def test_another_program_and_a_crash_leave_skills_whole(home: Path) -> None:
-    (home / "skills").mkdir()
-    (home / "skills" / ".adding-half-1234").mkdir()
+    (home / "skills" / "sort-mail" / "references").mkdir(parents=True)
     async with open_gateway(home, model := ScriptedModel(CREATE, says("Later."))) as harness:
         with pytest.MonkeyPatch.context() as patch, FileLock(home / "skills" / ".lock"):
             patch.setattr("core.notes.notebook._LOCK_TIMEOUT_S", 0.05)
@@ -193,7 +192,7 @@ async def test_another_program_and_a_crash_leave_skills_whole(home: Path) -> Non
         await harness.say("again")
         with pytest.MonkeyPatch.context() as patch:
             # The process is killed between the two steps of a removal.
-            patch.setattr(folders, "sweep", lambda root: None)
+            patch.setattr(shutil, "rmtree", lambda *_: None)
             await harness.say("delete it")
         assert await names(harness, LOCAL) == []
         assert await harness.services.skills.unused(only(LOCAL), harness.services.clock.now() + timedelta(days=1)) == []
