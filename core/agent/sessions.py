@@ -91,10 +91,9 @@ class Boundary:
         if self.idle and now - last_at >= self.idle:
             return "idle"
         if self.daily_at is not None:
-            local = now.astimezone(self.zone)
-            today = datetime.combine(local, self.daily_at, self.zone)
-            latest = today if today <= local else datetime.combine(local - timedelta(days=1), self.daily_at, self.zone)
-            return "daily" if last_at < latest else None
+            since_midnight = timedelta(hours=self.daily_at.hour, minutes=self.daily_at.minute)
+            day = now.astimezone(self.zone) - since_midnight
+            return "daily" if last_at < datetime.combine(day, self.daily_at, self.zone) else None
         return None
 
 

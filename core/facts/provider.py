@@ -180,22 +180,20 @@ class _Arguments(BaseModel):
     limit: int = Field(default=10, ge=1, le=MOST, description="How many facts.")
 
 
+@dataclass(eq=False)
 class FactsProvider(MemoryProvider):
+    facts: Facts
+    knowledge: KnownFacts
+    reader: FactReader
+    evidence: EvidenceSearch
+    review: Review
+
     name = "facts"
 
-    def __init__(
-        self, facts: Facts, knowledge: KnownFacts, reader: FactReader, evidence: EvidenceSearch, review: Review
-    ) -> None:
-        self._facts = facts
-        self._knowledge = knowledge
-        self._reader = reader
-        self._evidence = evidence
-        self._review = review
-
     async def prefetch(self, text: str, context: ToolContext) -> Sequence[str]:
-        found = await self._knowledge.search(Question(text, context.scopes, context.now, context.account), LINES)
+        found = await self.knowledge.search(Question(text, context.scopes, context.now, context.account), LINES)
         return [
-            f"{_token(fact)} {self._knowledge.line_of(fact)}"
+            f"{_token(fact)} {self.knowledge.line_of(fact)}"
             for fact in found
             # The model reads the messages of the window themselves.
             if not any(first <= (fact.message_id or -1) <= last for _, first, last in context.window)
@@ -203,14 +201,14 @@ class FactsProvider(MemoryProvider):
 
     async def sync_turn(self, session: Session, messages: Sequence[Message], key: str) -> None:
         # A model, whose every call costs, reads several messages together; what no rule finds now waits for `catch_up`.
-        if self._reader.is_by_rules and await self._reader.candidates(messages):
-            await self._reader.read(session)
+        if self.reader.is_by_rules and await self.reader.candidates(messages):
+            await self.reader.read(session)
 
     async def on_session_end(self, session: Session, messages: Sequence[Message]) -> None:
-        await self._reader.read(session)
+        await self.reader.read(session)
 
     async def catch_up(self) -> None:
-        await self._reader.catch_up()
+        await self.reader.catch_up()
 
     async def tools(self) -> Sequence[Tool]:
         described = language_data("prompts", "core.facts")
@@ -229,10 +227,10 @@ class FactsProvider(MemoryProvider):
                 if not asked.query.strip():
                     raise ToolError("query: say what to look for.")
                 question = Question(asked.query, context.scopes, context.now, context.account)
-                found = await self._knowledge.search(question, asked.limit)
+                found = await self.knowledge.search(question, asked.limit)
                 result = {"facts": list(map(self._shown, found))}
             case "contradict":
-                groups = await self._facts.conflicts(context.scopes, asked.limit)
+                groups = await self.facts.conflicts(context.scopes, asked.limit)
                 result = {"groups": [list(map(self._shown, group)) for group in groups]}
             case "feedback":
                 result = await self._feedback(asked, context)
@@ -245,19 +243,19 @@ class FactsProvider(MemoryProvider):
         if not keys:
             raise ToolError("names: say whom or what it is about.")
         if asked.mode == "related":
-            near = await self._facts.related(keys, context.scopes, asked.limit)
+            near = await self.facts.related(keys, context.scopes, asked.limit)
             return {"names": [{"name": name, "facts": count} for name, count in near]}
         keys = keys if asked.mode == "reason" else keys[:1]
-        return {"facts": list(map(self._shown, await self._facts.of_entities(keys, context.scopes, asked.limit)))}
+        return {"facts": list(map(self._shown, await self.facts.of_entities(keys, context.scopes, asked.limit)))}
 
     async def _feedback(self, asked: _Arguments, context: ToolContext) -> dict[str, object]:
         if asked.is_right is None:
             raise ToolError("is_right: say true or false.")
         by = Author(account=context.account, message_id=context.message_id)
-        known = await self._facts.find(asked.fact_id, context.scopes)
+        known = await self.facts.find(asked.fact_id, context.scopes)
         if known is not None and known.scope.is_room and known.account != by.account:
             raise ToolError("fact_id: in a room only who said it judges a fact; the owner does with `/memory wrong`.")
-        fact = await self._facts.feedback(asked.fact_id, context.scopes, asked.is_right, by)
+        fact = await self.facts.feedback(asked.fact_id, context.scopes, asked.is_right, by)
         if fact is None:
             raise ToolError(f"fact_id: there is no fact {asked.fact_id}.")
         return {"fact_id": fact.id, "trust": round(fact.trust, 2)}
@@ -267,8 +265,8 @@ class FactsProvider(MemoryProvider):
             "fact_id": fact.id,
             "content": fact.content,
             "is_current": fact.is_open,
-            "when": ", ".join(self._knowledge.span(fact)),
-            "said_on": self._knowledge.day(fact.said_at),
+            "when": ", ".join(self.knowledge.span(fact)),
+            "said_on": self.knowledge.day(fact.said_at),
             "trust": round(fact.trust, 2),
         }
         return shown | ({"who": fact.speaker} if fact.scope.is_room and fact.speaker else {})
@@ -278,17 +276,17 @@ class FactsProvider(MemoryProvider):
         told = parsed(ToldFact, arguments)
         if not context.session.is_remembered:
             raise ToolError("Nobody has said anything here that could be kept: this was scheduled. Go on without it.")
-        evidence, wrong = await self._evidence.evidence(context), suspicion(told.content)
+        evidence, wrong = await self.evidence.evidence(context), suspicion(told.content)
         found = await asyncio.to_thread(told.source, evidence) if wrong is None else None
         if found is None:
             reason = f"it contains {wrong}" if wrong else evidence.missing(told.content, told.must_be_said)
             author = Author(account=context.account, message_id=context.message_id, epoch=context.epoch)
             operations = [Operation(action="add", content=told.content)]
-            return await self._review.put_aside(context.scope, FACT, operations, author, reason)
+            return await self.review.put_aside(context.scope, FACT, operations, author, reason)
         source, is_dated = found
-        claim = told.claim(source, self._knowledge.zone, is_dated=is_dated)
-        fact = fact_of(claim, "model", *await self._evidence.place(source, context), source)
-        fact = await self._facts.learn(fact, source.text, context.epoch)
+        claim = told.claim(source, self.knowledge.zone, is_dated=is_dated)
+        fact = fact_of(claim, "model", *await self.evidence.place(source, context), source)
+        fact = await self.facts.learn(fact, source.text, context.epoch)
         if not fact.id:
             raise ToolError("The message that says so has just been changed or deleted. Do not keep it.")
         return f"Fact {fact.id} is kept: “{fact.content}”."

@@ -14,7 +14,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from functools import lru_cache
-from itertools import count, takewhile
+from itertools import count
 from typing import Any
 
 from core.errors import StaleReadError, StoreError
@@ -214,17 +214,9 @@ class IncognitoConversation:
         return self.undone[-1]
 
     def bring_back(self) -> Sequence[Message]:
-        """As `lineage.bring_back`."""
-        if not self.undone:
-            return ()
-        back = {row.id: row for row in self.undone.pop()}
-        shown = [row for row in self.rows if row.kind in ("chat", "quote")]
-        before = takewhile(lambda row: row.role != "user", reversed([row for row in shown if row.id < min(back)]))
-        after = takewhile(lambda row: row.role != "user", [row for row in shown if row.id > min(back)])
-        instead = [row.id for row in (*before, *after)]
+        """As `lineage.bring_back`, but beside an answer that was given anew."""
+        back = {row.id: row for row in self.undone.pop()} if self.undone else {}
         self.rows = [back.get(row.id, row) for row in self.rows]
-        if instead and not lineage.has_question([*back.values()]):
-            self.undo(instead)
         return [*back.values()]
 
     def history(self, scopes: frozenset[Scope]) -> list[Message]:

@@ -85,15 +85,9 @@ class UndoCommands:
         # One without an id of its platform cannot be taken up where it stands.
         first = question.id if question.external_id is None else question.id + 1
         await self._hide([row for row in chosen[0] if row.id >= first], context, asked)
-        inbound = replace(
-            context.inbound,
-            kind="message",
-            text=question.text,
-            message_id=question.external_id or context.inbound.message_id,
-            command=None,
-            origin=question.origin,
-        )
-        return Answer(text="", asks=inbound)
+        number, text = question.external_id or context.inbound.message_id, question.text
+        again = replace(context.inbound, kind="message", text=text, message_id=number, origin=question.origin)
+        return Answer(text="", asks=replace(again, command=None))
 
     async def _branch(self, title: str, context: CommandContext) -> Answer:
         session = context.session
