@@ -16,7 +16,6 @@ from zoneinfo import ZoneInfo
 
 from config.masking import masked
 from core.agent.prompt import CHARS_PER_TOKEN, LEFT_OUT, cut, tokens_in, tokens_of
-from core.facts.claims import claims
 from core.guard.fence import fence, neutralise, said, scrub
 from core.store.rows import turns
 from core.text.normalize import shortened
@@ -188,6 +187,8 @@ def ruled(rows: Sequence[Message], before: str, zone: ZoneInfo, limit_chars: int
 
 def statements(rows: Sequence[Message], zone: ZoneInfo) -> list[str]:
     """What people have stated or decided, by the rules of the facts, without what was said again."""
+    from core.facts.claims import claims  # its patterns are compiled where they are needed
+
     found: dict[str, str] = {}
     for row in rows:
         for claim in claims(said(row), row.created_at, zone) if row.role == "user" else ():
