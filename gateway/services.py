@@ -25,6 +25,7 @@ from core.store.actions import Actions
 from core.store.archive import Archive
 from core.store.epoch import EpochGuard
 from core.store.facts import Facts
+from core.store.incognito import IncognitoRegistry
 from core.store.jobs import JobMessages, Jobs
 from core.store.links import Links
 from core.store.mailbox import Inbox, Outbox
@@ -32,7 +33,7 @@ from core.store.notes import FACT, SKILL, Notes, PendingNote
 from core.store.people import TERMINAL, People
 from core.store.removal import Removals
 from core.store.rows import meta, set_meta
-from core.store.sessions import Conversations, IncognitoRegistry
+from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
 from core.store.sync import SyncQueue
 from core.store.usage import UsageLog

@@ -13,8 +13,9 @@ from core.dates.schedule import Schedule
 from core.errors import Refused
 from core.ports import Clock
 from core.store import rows
+from core.store.incognito import IncognitoRegistry
 from core.store.rows import Connection, Row, Values
-from core.store.sessions import IncognitoRegistry, append, ensure
+from core.store.sessions import append, ensure
 from core.store.sqlite.database import Database
 from core.types import LOCAL, Account, Address, ErasureEpoch, Message, Scope, Session
 

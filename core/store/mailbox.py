@@ -23,7 +23,7 @@ from core.store.sqlite.schema import in_list, list_value
 from core.types import Address, Answer, ErasureEpoch, Inbound
 
 if TYPE_CHECKING:
-    from core.store.sessions import IncognitoRegistry
+    from core.store.incognito import IncognitoRegistry
     from core.store.sqlite.database import Database
 
 

@@ -17,7 +17,7 @@ from core.store.sqlite.schema import in_list, list_value
 from core.types import LOCAL, Account, Address, Inbound, Scope
 
 if TYPE_CHECKING:
-    from core.store.sessions import IncognitoRegistry
+    from core.store.incognito import IncognitoRegistry
     from core.store.sqlite.database import Database
 
 TERMINAL = Account(platform="terminal", user_id="local")

@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 
 from core.dates.schedule import Schedule
+from core.store.incognito import IncognitoRegistry
 from core.store.jobs import Job, JobMessages, Jobs
 from core.store.mailbox import Outbox, OutboxItem
 from core.store.notes import Author, NoteChange, Notes, Operation, PendingNote
 from core.store.people import People
 from core.store.rows import scope_parameter, visible
-from core.store.sessions import Conversations, IncognitoRegistry
+from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
 from core.store.usage import ModelCall, UsageLog
 from core.types import Address, Answer, Message, Payer, Scope, Session, Usage

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from core.errors import StoreError
+from core.store.incognito import IncognitoRegistry
 from core.store.mailbox import Inbox, Outbox, OutboxItem
-from core.store.sessions import Conversations, IncognitoRegistry
+from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
 from core.types import Address, Answer, Attachment, Command, Message, Quoted, Sender, Usage
 from tests.fixtures.clock import SteadyClock

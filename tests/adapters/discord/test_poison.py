@@ -10,8 +10,8 @@ import pytest
 
 from core.errors import StoreError
 from core.ports import Reply
+from core.store.incognito import IncognitoConversation, IncognitoRegistry
 from core.store.mailbox import Inbox
-from core.store.sessions import IncognitoConversation, IncognitoRegistry
 from core.store.sqlite.database import Database
 from core.types import Address, Inbound
 from tests.fixtures.clock import SteadyClock

@@ -17,8 +17,8 @@ from adapters import poll_lock
 from adapters.telegram.adapter import Telegram, check_telegram
 from core.errors import ConfigError, DeliveryError, StoreError
 from core.ports import Reply
+from core.store.incognito import IncognitoConversation, IncognitoRegistry
 from core.store.mailbox import Inbox
-from core.store.sessions import IncognitoConversation, IncognitoRegistry
 from core.store.sqlite.database import Database
 from core.types import Address, Answer, CommandSpec, Inbound
 from tests.fixtures.bot_api import BotApi
