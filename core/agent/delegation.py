@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from config.settings import Delegation, ModelOptions
 from core.agent.prompt import Prompt, conversation, described, mark, marked, serves
@@ -20,7 +20,7 @@ from core.agent.tool_runner import ToolRunner
 from core.agent.turn import last_row, spoken, tool_calls
 from core.errors import LimitReached, ModelError, StoreError, ToolError
 from core.guard.fence import neutralise
-from core.guard.guard import parsed
+from core.guard.guard import Arguments, parsed
 from core.memory.manager import MemoryManager
 from core.ports import Clock, Model
 from core.store.sessions import Conversations
@@ -34,9 +34,7 @@ _ASKING = Sender(id=NAME, name=NAME, is_nobody=True)
 _told = partial(language_data, "prompts", "core.agent")
 
 
-class _Arguments(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class _Arguments(Arguments):
     task: str = Field(description="What to do and what to return, so that somebody can do it who knows nothing else.")
     context: str = Field(default="", description="What it has to know for that: names, dates, what was found already.")
     tools: list[str] | None = Field(default=None, description="Which tools it may use; all if left out")

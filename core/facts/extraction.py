@@ -19,14 +19,14 @@ from weakref import WeakValueDictionary
 from zoneinfo import ZoneInfo
 
 import structlog
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, ConfigDict, Field, ValidationError
 
 from core.errors import LimitReached, ModelError, Refused
 from core.facts.claims import FACT_CHARS, Claim, SingleAttribute, claims, fact_of, is_alias, since_of, value_of
 from core.facts.evidence import Evidence, own_words, subject_of
 from core.guard.fence import said as typed
 from core.guard.fence import typed_part
-from core.guard.guard import suspicion
+from core.guard.guard import Arguments, suspicion
 from core.models.wrappers import ask
 from core.ports import Clock, Model
 from core.review.pending import Review
@@ -40,10 +40,8 @@ MAX_TOKENS = 2_000
 MOST_FACTS = 24
 
 
-class ToldFact(BaseModel):
+class ToldFact(Arguments):
     """A fact as a model tells it. The descriptions are those of the tool `remember_this`."""
-
-    model_config = ConfigDict(extra="forbid")
 
     content: Annotated[str, AfterValidator(lambda text: " ".join(text.split()))] = Field(
         min_length=3,

@@ -18,13 +18,13 @@ from itertools import chain
 from typing import Literal
 from zoneinfo import ZoneInfo
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from core.errors import ToolError
 from core.facts.claims import fact_of, sign
 from core.facts.evidence import EvidenceSearch
 from core.facts.extraction import FactReader, ToldFact
-from core.guard.guard import parsed, suspicion
+from core.guard.guard import Arguments, parsed, suspicion
 from core.memory.provider import MemoryProvider
 from core.review.pending import Review
 from core.store.facts import Candidates, Fact, FactKind, Facts, Grain
@@ -167,9 +167,7 @@ def _held(found: Candidates) -> Candidates:
     return [item for item in found if item[0].id not in own or item[0].value == latest[item[0].attribute]]
 
 
-class _Arguments(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class _Arguments(Arguments):
     mode: Literal["search", "probe", "related", "reason", "contradict", "feedback"] = Field(
         default="search", description="What to do."
     )

@@ -18,15 +18,13 @@ from importlib.resources import files
 from itertools import groupby
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from config.masking import masked
 from core.errors import ToolError
 from core.guard.fence import neutralise
 from core.text.normalize import on_one_line
 from core.types import Json, Tool
-
-M = TypeVar("M", bound=BaseModel)
 
 LIMIT_CHARS = 50_000
 """Longer text is not looked at: that is a finding by itself."""
@@ -253,6 +251,15 @@ def tool_fault(tool: object, taken: Collection[str] = ()) -> str | None:
     except (TypeError, ValueError) as error:
         return f"its description or schema cannot be sent: {on_one_line(masked(str(error)))[:200]}"
     return f"it takes {size:,} bytes, more than {TOOL_BYTES:,}" if size > TOOL_BYTES else None
+
+
+class Arguments(BaseModel):
+    """Of a tool."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+M = TypeVar("M", bound=Arguments)
 
 
 def parsed(model: type[M], arguments: Json) -> M:

@@ -14,11 +14,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from core.errors import Refused, ToolError
 from core.facts.evidence import EvidenceSearch
-from core.guard.guard import cleaned, parsed, suspicion
+from core.guard.guard import Arguments, cleaned, parsed, suspicion
 from core.memory.provider import MemoryProvider
 from core.notes.curator import Curator
 from core.notes.notebook import FILES, Notebook
@@ -32,9 +32,13 @@ LINE_CHARS = 500
 """A longer note is cut where it is only shown as news: the next prompt has all of it."""
 
 
-class _Arguments(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+class _Edit(BaseModel):
+    action: Literal["add", "replace", "remove"]
+    content: str = ""
+    old_text: str = ""
 
+
+class _Arguments(Arguments):
     target: Literal["memory", "user"] = Field(
         description="memory: what you learned (projects, decisions). user: who the person is and what they prefer."
     )
@@ -43,7 +47,7 @@ class _Arguments(BaseModel):
     )
     content: str = Field(default="", description="add, replace: the note, one declarative sentence.")
     old_text: str = Field(default="", description="replace, remove: a part of the note's text that no other note has.")
-    operations: list[Operation] = Field(
+    operations: list[_Edit] = Field(
         default=[],
         description="Several changes of the target at once, done in this order: all or none, and only the final size "
         "has to fit. To make room, remove or shorten and add in one call.",
@@ -115,7 +119,7 @@ class NotesProvider(MemoryProvider):
             entries = await self._notebook.entries(context.scopes, asked.target)
             listed = [self._notebook.heading(asked.target, entries), *(f"- {entry}" for entry in entries)]
             return "\n".join([*listed, *await self._notebook.troubles(context.scopes)])
-        wanted = asked.operations
+        wanted = [Operation(**one.model_dump()) for one in asked.operations]
         if asked.action is not None:
             wanted = [Operation(action=asked.action, content=asked.content, old_text=asked.old_text)]
         return await self._apply(asked.target, wanted, context)

@@ -14,12 +14,12 @@ from datetime import datetime
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from core.dates.parsing import parse
 from core.dates.schedule import Reading, Schedule, describe, exact, next_after, spell
 from core.errors import Refused, ToolError
-from core.guard.guard import parsed
+from core.guard.guard import Arguments, parsed
 from core.ports import Clock
 from core.review.pending import Review, is_foreign
 from core.store.jobs import Job, Jobs
@@ -191,9 +191,7 @@ class Appointments:
         return job
 
 
-class _Arguments(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class _Arguments(Arguments):
     action: Literal["add", "list", "pause", "resume", "remove"] = Field(description="What to do.")
     when: str = Field(
         default="",

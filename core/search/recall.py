@@ -15,10 +15,8 @@ from functools import partial
 from typing import Any, Protocol
 from zoneinfo import ZoneInfo
 
-from pydantic import BaseModel, ConfigDict
-
 from core.errors import StoreError, ToolError
-from core.guard.guard import parsed
+from core.guard.guard import Arguments, parsed
 from core.memory.provider import MemoryProvider
 from core.ports import Clock
 from core.search import results
@@ -286,9 +284,7 @@ PATIENCE_S = 120.0  # longer than the model calls of `expansion` together, so th
 
 
 # What they mean is told to the model by `data/prompts.toml`; a docstring would be told too.
-class _Arguments(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class _Arguments(Arguments):
     query: str = ""
     role_filter: list[Role] | None = None
     before: str | None = None

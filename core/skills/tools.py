@@ -9,17 +9,16 @@ from dataclasses import replace
 from itertools import accumulate
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from core.errors import ToolError
-from core.guard.guard import cleaned
-from core.memory.provider import parsed
+from core.guard.guard import Arguments, cleaned, parsed
 from core.review.pending import is_foreign, reason_to_wait
 from core.skills.format import FOLDERS, SKILL_FILE, Skill
 from core.skills.library import SCRIPTED, Skills
 from core.store.notes import Author, Operation
 from core.store.sessions import Conversations
-from core.text.normalize import shortened
+from core.text.normalize import language_data, shortened
 from core.types import Json, Tool, ToolContext
 
 HEADING = "# Skills\nProcedures that you keep. Before you do what one is for, read it with skill_view, and follow it."
@@ -29,23 +28,17 @@ _OWN = ("skills_list", "skill_view", "skill_manage", "memory", "reminder")
 """Tools that tell only what the person has typed or said yes to."""
 
 
-class _List(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class _List(Arguments):
     words: str = Field(default="", description="Only skills with these words in name, description, category or tags.")
 
 
-class _View(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class _View(Arguments):
     name: str
     path: str = Field(default="", description="A file of the skill, such as references/steps.md; without it SKILL.md.")
     line: int = Field(default=1, ge=1, description="Where to begin, when an answer was cut.")
 
 
-class _Manage(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class _Manage(Arguments):
     action: Literal["create", "patch", "edit", "delete", "write_file", "remove_file"]
     name: str = Field(description="Small letters, digits and single hyphens: tidy-inbox.")
     content: str = Field(
@@ -64,32 +57,23 @@ class SkillTools:
 
     @property
     def all(self) -> Sequence[Tool]:
-        return (
-            Tool(
-                name="skills_list",
-                description="Lists the skills there are, also those made since this conversation began.",
-                schema=_List.model_json_schema(),
-                run=self._list,
-                is_quote=True,
-                is_reading=True,
-            ),
-            Tool(
-                name="skill_view",
-                description="Reads a skill, or one of its files. Scripts are shown, never run: there is no shell here.",
-                schema=_View.model_json_schema(),
-                run=self._view,
-                is_quote=True,
-                is_reading=True,
-            ),
-            Tool(
-                name="skill_manage",
-                description="Keeps a procedure that worked as a skill, or mends one: after a task of many steps, a "
-                "correction, or when a skill was wrong. What is known of people are notes, not skills.",
-                schema=_Manage.model_json_schema(),
-                run=self._manage,
-                is_quote=True,
-            ),
+        told = language_data("prompts", "core.skills")
+        kinds = (
+            ("skills_list", _List, self._list),
+            ("skill_view", _View, self._view),
+            ("skill_manage", _Manage, self._manage),
         )
+        return [
+            Tool(
+                name=name,
+                description=told[name],
+                schema=arguments.model_json_schema(),
+                run=run,
+                is_quote=True,
+                is_reading=arguments is not _Manage,
+            )
+            for name, arguments, run in kinds
+        ]
 
     async def section(self, context: ToolContext) -> str:
         """Of the prompt of a session; empty where there are no skills."""
