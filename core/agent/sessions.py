@@ -123,7 +123,7 @@ class SessionTracker:
             # Less may be seen here than when the prompt was written: neither it nor what was recalled then may stay.
             session, rows = await self._followed(session, blank, "rights", turn.epoch), []
             session = await self._with_prompt(session, turn)
-        elif (reason := self._crossed(session, rows, turn)) is not None:
+        elif (reason := await self._crossed(session, rows, turn)) is not None:
             if self.flush is not None:
                 await self.flush(session, rows, turn)
             # What jobs have delivered since goes along: it may be what is answered now.
@@ -289,13 +289,16 @@ class SessionTracker:
             await self.memory.on_session_switch(opened.id, parent_id, "resume" if reason == "new" else reason)
         return opened
 
-    def _crossed(self, session: Session, rows: Sequence[Message], turn: Turn) -> EndReason | None:
-        """Since a person was last spoken with, which jobs do not do; not where something is answered again."""
-        last = next((row.created_at for row in reversed(rows) if row.origin != "job"), self.clock.now())
-        reason = self.boundary.crossed(last, self.clock.now())
-        asked = {entry.inbound.message_id for entry in turn.entries} if reason else set()
-        is_again = bool(asked) and any(row.external_id in asked for row in rows)
-        return None if session.is_incognito or is_again else reason
+    async def _crossed(self, session: Session, rows: Sequence[Message], turn: Turn) -> EndReason | None:
+        """Since something was last said here, be it a command; what jobs deliver nobody says. Not where a message is
+        answered again."""
+        now, asked = self.clock.now(), {entry.inbound.message_id for entry in turn.entries}
+        last = next((row.created_at for row in reversed(rows) if row.origin != "job"), now)
+        if session.is_incognito or self.boundary.crossed(last, now) is None:
+            return None
+        if any(row.external_id in asked for row in rows):
+            return None
+        return self.boundary.crossed(await self.conversations.last_said(session) or now, now)
 
     async def _ended(self, session: Session) -> None:
         rows = await self.conversations.history(session, frozenset({session.scope}))

@@ -97,6 +97,10 @@ ORDER BY CASE sessions.end_reason WHEN 'import' THEN messages.created_at END, me
 """
 """Older parts may have been imported later."""
 
+LAST_SAID = """
+SELECT MAX(created_at) AS at FROM messages
+WHERE address_id = (SELECT address_id FROM sessions WHERE id = :session) AND origin <> 'job'
+"""
 JOB_RESULTS = f"""
 SELECT {MESSAGE_COLUMNS} FROM messages JOIN sessions ON sessions.id = messages.session_id
 WHERE messages.address_id IN (SELECT sessions.address_id FROM sessions WHERE {visible()})
@@ -347,6 +351,11 @@ class Conversations:
             held = self._incognito.of(session.id)
             return held.history(scopes) if held else []
         return await self._database.read(lambda connection: self._history(connection, session, scopes))
+
+    async def last_said(self, session: Session) -> datetime | None:
+        """When something was last said at the session's address, in whichever session, also in a command."""
+        row = await self._database.fetch_one(LAST_SAID, {"session": session.id})
+        return None if row is None else rows.maybe_moment(row["at"])
 
     async def job_results(self, address: Address, scopes: frozenset[Scope], limit: int) -> list[Message]:
         """What the job of a cron session's address delivered last where its results go, oldest first."""

@@ -262,6 +262,11 @@ async def test_after_a_long_rest_a_conversation_goes_on_without_its_past_in_the_
         await harness.say("Really")
         assert "heron" in _asked(model)
         rested = "UPDATE messages SET created_at = created_at - 7300"
+        for line, said in (("/undo", "heron"), ("/undo back", "Really"), ("/new", ""), ("/sessions 1", "Really")):
+            await harness.services.database.execute(rested)
+            await harness.say(line)
+            await harness.say("I see")
+            assert said in _asked(model), "somebody has just said something here"
         await harness.services.database.execute(rested)
         await harness.say("/retry")
         await harness.say("Thanks")
@@ -271,6 +276,6 @@ async def test_after_a_long_rest_a_conversation_goes_on_without_its_past_in_the_
         assert reply.text == "ok", "quietly"
         assert "Really" not in _asked(model)
         assert "heron" in (await harness.say("/recall heron")).text
-        (row,) = await _rows(harness, "SELECT parent_id, root_id, title FROM sessions WHERE id = 2")
+        (row,) = await _rows(harness, "SELECT parent_id, root_id, title FROM sessions ORDER BY id DESC LIMIT 1")
         assert row == (1, 1, "The heron is grey #2")
         assert "**1**" not in (await harness.say("/sessions")).text
