@@ -28,7 +28,6 @@ from core.agent.delegation import Delegate
 from core.agent.offline import Offline
 from core.agent.prompt import Prompt, Sections
 from core.agent.sessions import Boundary, SessionTracker
-from core.agent.skill_turns import SkillTurns
 from core.agent.tool_runner import ToolRunner
 from core.agent.turn import Agent
 from core.errors import ConfigError
@@ -44,7 +43,6 @@ from core.ports import Adapter, Model
 from core.scheduling.appointments import reminder
 from core.search.expansion import ExpandedRecall
 from core.search.recall import HistoryProvider, session_search
-from core.skills.tools import SkillTools
 from core.store.facts import FactKind
 from core.store.people import TERMINAL
 from core.store.sync import PLATFORM as MEMORY
@@ -58,7 +56,7 @@ from gateway.commands.instructions import InstructionCommands
 from gateway.commands.memory import MemoryCommands
 from gateway.commands.privacy import ForgetCommands
 from gateway.commands.recall import RecallCommands
-from gateway.commands.registry import CommandGroup, Commands, is_command
+from gateway.commands.registry import CommandGroup, Commands
 from gateway.commands.reminders import ReminderCommands
 from gateway.commands.sessions import SessionCommands, tell_of_restart
 from gateway.commands.skills import SkillCommands
@@ -234,20 +232,18 @@ async def build_router(
     )
     reminders, review = ReminderCommands(services), services.notebook.review
     plan = reminder(services.appointments, services.conversations, evidence, review, reminders.ask)
-    skills = SkillTools(services.skills, services.conversations)
+    skills = SkillCommands(services)
     context_files = ContextFiles(settings.home, settings.context, settings.chats, services.notebook)
     owner_files = OwnerFiles(settings.home)
     context_files.warn = owner_files.warn = owner_notices.warn_of_file
-    core_tools = [session_search(recall, zone), plan, *skills.all, *context_files.tools()]
+    core_tools = [session_search(recall, zone), plan, *skills.tools.all, *context_files.tools()]
     tools = [*await memory.tools([DELEGATE, *(tool.name for tool in core_tools)]), *core_tools]
     soul, budget_chars = SOUL.read_text(encoding="utf-8"), settings.memory.prefetch_chars
-    skill_turns = SkillTurns(services.skills, skills, is_command)
-    skill_commands = SkillCommands(services, skill_turns)
     sections = Sections(
-        frames=skill_turns.frames,
-        cue=skill_turns.cue,
+        frames=skills.turns.frames,
+        cue=skills.turns.cue,
         instructions=context_files.instructions,
-        skills=skills.section,
+        skills=skills.tools.section,
         context_files=context_files.section,
     )
     prompt = Prompt(owner_files, soul, zone, memory, budget_chars, tools, sections)
@@ -302,9 +298,9 @@ async def build_router(
         StatusCommands(services, memory),
         ExportCommands(services),
         UsageCommands(services),
-        skill_commands,
+        skills,
     ]
-    commands = Commands(groups, services.actions, services.clock, skill_commands)
+    commands = Commands(groups, services.actions, services.clock, skills)
     router = Router(
         access=Access(services.people, services.clock, settings, owner_notices),
         delivery=delivery,

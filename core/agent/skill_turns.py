@@ -12,7 +12,6 @@ from core.errors import Refused
 from core.facts.evidence import pattern
 from core.guard.fence import CALLED, NUDGED, neutralise, typed_part
 from core.skills.format import Skill
-from core.skills.library import Skills
 from core.skills.tools import SkillTools
 from core.store.rows import turns
 from core.types import Json, Message, Scope, ToolContext
@@ -27,8 +26,7 @@ _CORRECTED += "skill_manage; what is true of people is a note"
 class SkillTurns:
     """`is_command`: whether a name is that of a built-in command, which wins."""
 
-    def __init__(self, skills: Skills, tools: SkillTools, is_command: Callable[[str], bool]) -> None:
-        self._skills = skills
+    def __init__(self, tools: SkillTools, is_command: Callable[[str], bool]) -> None:
         self._tools = tools
         self._is_command = is_command
         self._denial = pattern("no_at_first")
@@ -45,7 +43,7 @@ class SkillTurns:
         if not head.startswith("/") or self._is_command(name):
             return None
         try:
-            skill = await self._skills.find(name.lower().replace("_", "-"), scopes)
+            skill = await self._tools.skills.find(name.lower().replace("_", "-"), scopes)
         except Refused:
             return None
         return None if skill.is_disabled else (skill, words)
@@ -80,11 +78,12 @@ class SkillTurns:
             return ""
         calls = tool_calls_of(latest[-1])
         is_corrected = any(_is_typed(row) and self._denial.match(row.text) for row in rows) and not _asks(latest[-1])
-        if _kept(calls) or not (is_corrected or len(calls) >= CALLS_MANY):
+        is_kept = any(call["name"] == "skill_manage" for call in calls)
+        if is_kept or not (is_corrected or len(calls) >= CALLS_MANY):
             return ""
         learned = _CORRECTED if is_corrected else _WORKED.format(calls=len(calls))
-        used = dict.fromkeys([*_viewed(calls), *_called_in(latest[-1])])
-        mend = f". You have used {', '.join(used)}: mend it where it fell short" if used else ""
+        used = ", ".join(_used(calls, latest[-1]))
+        mend = f". You have used {used}: mend it where it fell short" if used else ""
         return f"[{NUDGED}: {learned}{mend}.]"
 
 
@@ -102,10 +101,6 @@ def _sent(turn: Sequence[Message]) -> list[str]:
     return [str(block.get("text", "")) for row in turn for block in row.sent or ()]
 
 
-def _kept(calls: Sequence[Json]) -> bool:
-    return any(call["name"] == "skill_manage" for call in calls)
-
-
 def _split(text: str) -> tuple[str, str]:
     """The first word, and what stands behind it."""
     head, *rest = text.split(maxsplit=1) or [""]
@@ -116,10 +111,9 @@ def _is_typed(row: Message) -> bool:
     return row.origin == "typed" and bool(typed_part(row.text))
 
 
-def _viewed(calls: Sequence[Json]) -> list[str]:
+def _used(calls: Sequence[Json], turn: Sequence[Message]) -> list[str]:
+    """Names of skills that were read, and that were called, each once."""
     views = [call.get("input") or {} for call in calls if call["name"] == "skill_view"]
-    return [neutralise(str(view.get("name", "")))[:64] for view in views]
-
-
-def _called_in(turn: Sequence[Message]) -> list[str]:
-    return [text.partition("“")[2].partition("”")[0] for text in _sent(turn) if text.startswith(f"[{CALLED}")]
+    read = [neutralise(str(view.get("name", "")))[:64] for view in views]
+    called = [text.partition("“")[2].partition("”")[0] for text in _sent(turn) if text.startswith(f"[{CALLED}")]
+    return list(dict.fromkeys([*read, *called]))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from datetime import datetime
 from itertools import accumulate, groupby
@@ -25,7 +25,6 @@ from core.skills import folders
 from core.skills.folders import LOOKED_AT, SkillFolders
 from core.skills.format import SKILL_FILE, Skill, decoded, is_name, parse, split
 from core.store.notes import SKILL, Author, NoteChange, Notes, Operation, PendingNote
-from core.store.skills import SkillRecords
 from core.text.normalize import shortened
 from core.types import LOCAL, ErasureEpoch, Scope
 
@@ -43,7 +42,6 @@ class Skills:
         self._folders = SkillFolders(home, options.folders)
         self._lock = FolderLock(home / "skills", "skills")
         self._notes = notes
-        self._records = SkillRecords(notes.database)
         self.review = review
         self._clock = clock
         self._index_chars = options.index_chars
@@ -114,12 +112,12 @@ class Skills:
 
     async def used(self, skill: Skill, epoch: ErasureEpoch | None = None) -> None:
         """Counts it."""
-        await self._records.count(skill.scope, skill.name, self._clock.now(), epoch)
+        await self._notes.note_skill(skill.scope, skill.name, epoch, used_at=self._clock.now())
 
     async def switch(self, name: str, scopes: frozenset[Scope], *, is_disabled: bool) -> Skill:
         """A disabled one is in no index, and the model cannot read it. Raises Refused."""
         skill = await self.find(name, scopes)
-        await self._records.switch(skill.scope, skill.name, is_disabled=is_disabled)
+        await self._notes.note_skill(skill.scope, skill.name, is_disabled=is_disabled)
         return replace(skill, is_disabled=is_disabled)
 
     async def apply(self, scope: Scope, scopes: frozenset[Scope], done: Operation, author: Author) -> str:
@@ -209,14 +207,12 @@ class Skills:
                         stuck.append(f"skills/{path.relative_to(root).as_posix()}")
             return list(dict.fromkeys(found)), stuck
 
-        async with AsyncExitStack() as stack:
-            if not is_trial:
-                await stack.enter_async_context(self._lock.hold())
+        async with nullcontext() if is_trial else self._lock.hold():
             return await asyncio.to_thread(work)
 
     async def _known(self, skills: Sequence[Skill], scopes: frozenset[Scope]) -> list[Skill]:
         """With what is kept of them."""
-        kept = await self._records.records(scopes)
+        kept = await self._notes.skills(scopes)
         return [replace(skill, **kept.get((skill.scope, skill.name), {})) for skill in skills]
 
     def _worked_out(self, home: Scope, scopes: frozenset[Scope], done: Operation, author: Author) -> list[NoteChange]:

@@ -52,7 +52,7 @@ class _Manage(Arguments):
 
 class SkillTools:
     def __init__(self, skills: Skills, conversations: Conversations) -> None:
-        self._skills = skills
+        self.skills = skills
         self._conversations = conversations
 
     @property
@@ -77,11 +77,11 @@ class SkillTools:
 
     async def section(self, context: ToolContext) -> str:
         """Of the prompt of a session; empty where there are no skills."""
-        index = await self._skills.index(context.scopes)
+        index = await self.skills.index(context.scopes)
         return f"{HEADING}\n{index}" if index else ""
 
     async def _list(self, arguments: Json, context: ToolContext) -> str:
-        found, troubles = await self._skills.listed(context.scopes, parsed(_List, arguments).words)
+        found, troubles = await self.skills.listed(context.scopes, parsed(_List, arguments).words)
         lines = [*map(described, found), *(f"({trouble})" for trouble in troubles)]
         sizes = accumulate(len(line) + 1 for line in lines)
         shown = [line for line, size in zip(lines, sizes, strict=True) if size <= LIST_CHARS]
@@ -90,19 +90,19 @@ class SkillTools:
 
     async def _view(self, arguments: Json, context: ToolContext) -> str:
         asked = parsed(_View, arguments)
-        skill = await self._skills.find(asked.name, context.scopes)
+        skill = await self.skills.find(asked.name, context.scopes)
         if skill.is_disabled:
             raise ToolError(f"The skill {skill.name} is switched off; the person can switch it on with /skills.")
         if asked.path not in ("", SKILL_FILE):
-            return _from(cleaned(await self._skills.text(skill, asked.path)), asked.line)
+            return _from(cleaned(await self.skills.text(skill, asked.path)), asked.line)
         return await self.shown(skill, context, asked.line)
 
     async def shown(self, skill: Skill, context: ToolContext, line: int = 1) -> str:
         """Its SKILL.md from a line on, and which files it has; counts it as used."""
-        text = _from(cleaned(await self._skills.text(skill)), line)
+        text = _from(cleaned(await self.skills.text(skill)), line)
         if not context.session.is_incognito:
-            await self._skills.used(skill, context.epoch)
-        held = list((await self._skills.files(skill)).items())
+            await self.skills.used(skill, context.epoch)
+        held = list((await self.skills.files(skill)).items())
         files = [f"- {path} ({size:,} bytes)" for path, size in held[:FILES_SHOWN]]
         files += [f"- and {len(held) - FILES_SHOWN:,} more"] if len(held) > FILES_SHOWN else []
         return "\n".join([text.rstrip(), *(["", "Its files, for skill_view with a path:", *files] if files else [])])
@@ -121,7 +121,7 @@ class SkillTools:
         else:
             reason = reason_to_wait([done]) or await self._foreign(context)
         author = replace(author, origin="typed") if reason is None else replace(author, reason=reason)
-        return await self._skills.apply(context.scope, context.scopes, done, author)
+        return await self.skills.apply(context.scope, context.scopes, done, author)
 
     async def _foreign(self, context: ToolContext) -> str | None:
         """Why what the model writes may be somebody else's, as a clause."""

@@ -201,15 +201,27 @@ ON CONFLICT (scope_id) DO UPDATE SET mark = COALESCE(excluded.mark, mark), rests
 """
 
 
+_SKILLS = f"""
+SELECT skills.*, scopes.key AS scope_key FROM skills JOIN scopes ON scopes.id = skills.scope_id
+WHERE {visible("skills.scope_id")}
+"""
+_NOTE_SKILL = """
+INSERT INTO skills (scope_id, name, uses, used_at, is_disabled)
+VALUES (:scope_id, :name, :used_at IS NOT NULL, :used_at, COALESCE(:is_disabled, 0))
+ON CONFLICT (scope_id, name) DO UPDATE SET uses = uses + excluded.uses,
+    used_at = COALESCE(excluded.used_at, used_at), is_disabled = COALESCE(:is_disabled, is_disabled)
+"""
+
+
 class Notes:
-    """The versions of curated notes in state.db, and what waits for a yes."""
+    """The versions of curated notes and skills in state.db, how skills were used, and what waits for a yes."""
 
     def __init__(self, database: Database) -> None:
-        self.database = database
+        self._database = database
 
     async def check(self, epoch: ErasureEpoch | None) -> None:
         """Raises StaleReadError when something was erased since that was read as of `epoch`."""
-        await self.database.read(lambda connection: check(connection, epoch))
+        await self._database.read(lambda connection: check(connection, epoch))
 
     async def log(self, *changes: NoteChange) -> list[int]:
         """Stores versions, also when an erasure has begun meanwhile: it waits for the file and must find them here.
@@ -230,7 +242,7 @@ class Notes:
                 connection.execute(DROP_PROMPTS, {"key": key})
 
         if changes:
-            await self.database.write(work)
+            await self._database.write(work)
         return numbers
 
     async def changes(self, scopes: frozenset[Scope], limit: int = 20, offset: int = 0) -> list[NoteChange]:
@@ -273,12 +285,12 @@ class Notes:
 
     async def current(self, scopes: frozenset[Scope], target: str) -> dict[str, NoteVersion]:
         """What was ever noted, by its text."""
-        found = await self.database.fetch_all(CURRENT, {"scopes": scope_parameter(scopes), "target": target})
+        found = await self._database.fetch_all(CURRENT, {"scopes": scope_parameter(scopes), "target": target})
         return {row["after"]: NoteVersion(**rows.fields_in(row, NoteVersion)) for row in found}
 
     async def pin(self, scopes: frozenset[Scope], target: str, entry: str, *, is_pinned: bool) -> None:
         values = {"scopes": scope_parameter(scopes), "target": target, "entry": entry, "is_pinned": is_pinned}
-        await self.database.execute(_PIN, values)
+        await self._database.execute(_PIN, values)
 
     async def together(self, scopes: frozenset[Scope], change: NoteChange) -> list[NoteChange]:
         """The changes of one consolidation, and the files that were added to a skill or removed with it, oldest first;
@@ -288,11 +300,39 @@ class Notes:
         group = f"{SKILL}:{change.skill[0]}:" if change.skill else change.target
         return await self._read(_TOGETHER, scopes, at=change.at, action=change.action, group=group)
 
+    async def skills(self, scopes: frozenset[Scope]) -> dict[tuple[Scope, str], dict[str, Any]]:
+        """By scope and name what is kept of each: uses, used_at, is_disabled."""
+        return {
+            (Scope(key=row["scope_key"]), row["name"]): {
+                "uses": row["uses"],
+                "used_at": rows.maybe_moment(row["used_at"]),
+                "is_disabled": bool(row["is_disabled"]),
+            }
+            for row in await self._database.fetch_all(_SKILLS, {"scopes": scope_parameter(scopes)})
+        }
+
+    async def note_skill(
+        self,
+        scope: Scope,
+        name: str,
+        epoch: ErasureEpoch | None = None,
+        *,
+        used_at: datetime | None = None,
+        is_disabled: bool | None = None,
+    ) -> None:
+        """Counts a use, or switches it on or off."""
+        values = {"name": name, "used_at": used_at, "is_disabled": is_disabled}
+
+        def work(connection: Connection) -> None:
+            connection.execute(_NOTE_SKILL, {**values, "scope_id": rows.ensure_scope(connection, scope)})
+
+        await self._database.write(work, epoch)
+
     async def unreviewed(self, scopes: frozenset[Scope], now: datetime) -> int | None:
         """The mark of what the curator has to look at: another one whenever a note or a fact has changed. None where it
         has looked at that, or rests."""
         values = {"scopes": scope_parameter(scopes), "now": rows.timestamp(now)}
-        found = await self.database.glance(lambda connection: connection.execute(_UNREVIEWED, values).fetchone())
+        found = await self._database.glance(lambda connection: connection.execute(_UNREVIEWED, values).fetchone())
         return None if found is None else int(found["mark"])
 
     async def reviewed(self, scope: Scope, until: datetime, mark: int | None = None) -> None:
@@ -302,11 +342,11 @@ class Notes:
             scope_id = rows.ensure_scope(connection, scope)
             connection.execute(_REVIEWED, {"scope_id": scope_id, "until": rows.timestamp(until), "mark": mark})
 
-        await self.database.write(work)
+        await self._database.write(work)
 
     async def _read(self, statement: str, scopes: frozenset[Scope], **values: object) -> list[NoteChange]:
         everything = {"scopes": scope_parameter(scopes), **values}
-        found = await self.database.glance(lambda connection: connection.execute(statement, everything).fetchall())
+        found = await self._database.glance(lambda connection: connection.execute(statement, everything).fetchall())
         return [_with_message(row) for row in found]
 
     async def put_aside(self, note: PendingNote, epoch: ErasureEpoch | None = None) -> PendingNote | None:
@@ -328,20 +368,20 @@ class Notes:
                 same = [rows.insert(connection, INSERT_PENDING, values | {"began_at": began_at})]
             return replace(note, began_at=rows.moment(began_at), id=same[0])
 
-        return await self.database.write(work, epoch)
+        return await self._database.write(work, epoch)
 
     async def waiting(self, scopes: frozenset[Scope]) -> list[PendingNote]:
-        found = await self.database.fetch_all(PENDING, {"scopes": scope_parameter(scopes)})
+        found = await self._database.fetch_all(PENDING, {"scopes": scope_parameter(scopes)})
         return [_pending(row) for row in found]
 
     async def drop(self, note_id: int) -> None:
-        await self.database.execute("DELETE FROM pending_notes WHERE id = :id", {"id": rows.bounded(note_id)})
+        await self._database.execute("DELETE FROM pending_notes WHERE id = :id", {"id": rows.bounded(note_id)})
 
     async def redraft(self, note: PendingNote) -> None:
         """Takes a draft away, and the curator looks anew."""
         await self.drop(note.id)
         scope = "(SELECT id FROM scopes WHERE key = :scope)"
-        await self.database.execute(f"DELETE FROM note_reviews WHERE scope_id = {scope}", {"scope": note.scope})
+        await self._database.execute(f"DELETE FROM note_reviews WHERE scope_id = {scope}", {"scope": note.scope})
 
 
 def change_of(row: Row) -> NoteChange:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cache
 from importlib.resources import files
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from pydantic import TypeAdapter
 
@@ -30,6 +30,9 @@ from core.store.notes import Author
 from core.text.normalize import on_one_line
 from core.types import Account, Answer, Button, Command, CommandSpec, ErasureEpoch, Inbound, Option, Scope, Session
 from gateway import texts
+
+if TYPE_CHECKING:
+    from gateway.commands.skills import SkillCommands
 
 YES = Command(name="yes")
 """What a terminal shows for the button, and takes for a yes."""
@@ -199,15 +202,9 @@ class SuggestingGroup(Protocol):
         """Values for what is typed, best first, and how each is shown."""
 
 
-class SkillCalls(Protocol):
-    """Knows what calls a skill, and so is a message to the model."""
-
-    async def is_call(self, inbound: Inbound, scope: Scope) -> bool: ...
-
-
 class Commands:
     def __init__(
-        self, groups: Sequence[CommandGroup], actions: Actions, clock: Clock, skills: SkillCalls | None = None
+        self, groups: Sequence[CommandGroup], actions: Actions, clock: Clock, skills: SkillCommands | None = None
     ) -> None:
         self._skills = skills
         self._groups = {spec.name: group for group in groups for spec in group.specs}

@@ -32,11 +32,11 @@ _CHANGING = ("add", "remove", "enable", "disable")
 class SkillCommands:
     specs = announced("skills", "skill")
 
-    def __init__(self, services: Services, turns: SkillTurns | None = None) -> None:
+    def __init__(self, services: Services) -> None:
         self._services = services
         self._skills = services.skills
-        tools = SkillTools(services.skills, services.conversations)
-        self._turns = turns or SkillTurns(services.skills, tools, is_command)
+        self.tools = SkillTools(services.skills, services.conversations)
+        self.turns = SkillTurns(self.tools, is_command)
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
         word, _, rest = command.arguments.strip().partition(" ")
@@ -64,7 +64,7 @@ class SkillCommands:
 
     async def is_call(self, inbound: Inbound, scope: Scope) -> bool:
         """Whether a message calls a skill that is seen there."""
-        return await self._turns.called(inbound.text, await self._services.people.scopes(scope)) is not None
+        return await self.turns.called(inbound.text, await self._services.people.scopes(scope)) is not None
 
     async def suggest(self, typed: str, scope: Scope) -> Mapping[str, str]:
         """Names of skills."""
