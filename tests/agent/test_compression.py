@@ -16,7 +16,7 @@ from core.agent.summary import parted, pruned, ruled
 from core.errors import ModelError, StaleReadError, StoreError
 from core.models.claude import Claude
 from core.types import Completion, Message, Request, Session, Usage
-from gateway import texts
+from gateway import queues, texts
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 from tests.fixtures.messages_api import MessagesApi
@@ -26,6 +26,12 @@ from tests.fixtures.scripted_model import ScriptedModel, calls, says
 SMALL = "[model]\nwindow_tokens = 20000\n"
 MINE = frozenset({ANA})
 GOOD = "## Goal\n- Book the ferry to Lisbon.\n## Decisions, and what they replaced\n- 22 November 2026: nine, not ten."
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A long message may be the first part of a longer one, which is waited for."""
+    monkeypatch.setattr(queues, "BURST_S", 0.0)
 
 
 def quiet() -> ScriptedModel:
