@@ -51,8 +51,8 @@ class HistorySearch(Protocol):
         """Never raises for anything that a person can type."""
 
 
-SEARCH_S, QUICK_S, SEARCHES = 0.005, 0.004, 8
-"""A search for a turn may hold the event loop for 5 ms, where the last eight or so took less than 4 on average."""
+SEARCH_S, QUICK_S, SEARCHES = 0.010, 0.006, 8
+"""A search for a turn may hold the event loop for 10 ms, where the last eight or so took less than 6 on average."""
 
 
 class Recall:
