@@ -141,13 +141,12 @@ class Database:
             raise _BusyError
         connection: sqlite3.Connection = self._writer._conn
         try:
-            with _translated(self.path):
-                self._set_patient(connection, False)
-                return work(connection)
-        except StoreError as error:
-            if getattr(error.__cause__, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY:
+            self._set_patient(connection, False)
+            return work(connection)
+        except sqlite3.DatabaseError as error:
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY:
                 raise _BusyError from error
-            raise
+            raise _told(self.path, error) from error
         finally:
             self._writing.release()
 
@@ -351,9 +350,13 @@ def _translated(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.DatabaseError as error:
-        text = str(error)
-        sentence = next((sentence for part, sentence in SENTENCES.items() if part in text), "{path}: {text}")
-        raise StoreError(sentence.format(path=path, text=text)) from error
+        raise _told(path, error) from error
+
+
+def _told(path: Path, error: sqlite3.DatabaseError) -> StoreError:
+    text = str(error)
+    sentence = next((sentence for part, sentence in SENTENCES.items() if part in text), "{path}: {text}")
+    return StoreError(sentence.format(path=path, text=text))
 
 
 VERSION, OLDEST = sqlite3.sqlite_version_info, (3, 37, 0)
