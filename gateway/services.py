@@ -108,7 +108,8 @@ class Services:
     async def approve(self, note: PendingNote, scopes: frozenset[Scope], epoch: ErasureEpoch | None = None) -> str:
         """Keeps what has waited for a yes; a sentence on it. Raises Refused when it does not fit any more."""
         if note.is_draft and await self.notebook.is_stale(note, scopes):
-            await self.notes.redraft(note)
+            await self.notes.drop(note.id)
+            await self.notes.reviewed(note.scope, self.clock.now(), mark=0)
             raise Refused(texts.DRAFT_STALE)
         if note.target in ALL_FILES:
             said = await self.notebook.approve(note, scopes, epoch)

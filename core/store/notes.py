@@ -336,7 +336,7 @@ class Notes:
         return None if found is None else int(found["mark"])
 
     async def reviewed(self, scope: Scope, until: datetime, mark: int | None = None) -> None:
-        """It has looked at that, and rests until then."""
+        """It has looked at that, and rests until then; with the mark 0 it looks anew."""
 
         def work(connection: Connection) -> None:
             scope_id = rows.ensure_scope(connection, scope)
@@ -376,12 +376,6 @@ class Notes:
 
     async def drop(self, note_id: int) -> None:
         await self._database.execute("DELETE FROM pending_notes WHERE id = :id", {"id": rows.bounded(note_id)})
-
-    async def redraft(self, note: PendingNote) -> None:
-        """Takes a draft away, and the curator looks anew."""
-        await self.drop(note.id)
-        scope = "(SELECT id FROM scopes WHERE key = :scope)"
-        await self._database.execute(f"DELETE FROM note_reviews WHERE scope_id = {scope}", {"scope": note.scope})
 
 
 def change_of(row: Row) -> NoteChange:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from core.errors import LimitReached, ModelError
+from core.markup.markdown import to_plain
 from core.notes.curator import lost
 from core.notes.notebook import TYPED
 from core.store.notes import Operation
@@ -83,7 +84,7 @@ async def test_the_helper_words_a_draft_that_is_one_change_and_paid(home: Path) 
         await fill(harness, *TEA)
         text = await pending(harness)
         assert text.count("\N{MINUS SIGN} “") == 3
-        assert f"+ “{words}”" in text
+        assert f"\n  + “{words}”" in to_plain(text), "and no item of a list"
         done = await harness.say("/memory approve 1")
         assert f"Now noted: “{words}”" in done.text
         assert "to put notes in order" in (await harness.say("/usage")).text
