@@ -75,6 +75,7 @@ async def kept(database: Database, clock: SteadyClock) -> _Kept:
     await notes.drop(2)
     merged = replace(change, scope=ANA, action="consolidate")
     await notes.log(merged)
+    await notes.note_skill(ANA, "knots", used_at=NOON)
 
     async def history(session_id: int, _: int, scopes: Scopes) -> Any:
         found = await conversations.find(session_id, frozenset((ANA,)))
@@ -114,8 +115,13 @@ async def kept(database: Database, clock: SteadyClock) -> _Kept:
             "what was one change": lambda _, __, scopes: notes.together(scopes, merged),
             "what the curator looks at": lambda _, __, scopes: notes.unreviewed(scopes, NOON),
             "what can be pinned": lambda _, __, scopes: _pinned(notes, scopes),
+            "what is kept of skills": lambda _, __, scopes: _skills(notes, scopes),
         },
     )
+
+
+async def _skills(notes: Notes, scopes: Scopes) -> list[object]:
+    return [*await notes.skills(scopes)]
 
 
 async def _open_history(conversations: Conversations, scopes: Scopes) -> list[Message]:
@@ -188,6 +194,7 @@ async def test_every_reading_method_that_takes_scopes_is_in_the_matrix(kept: _Ke
         "Notes.current",
         "Notes.together",
         "Notes.unreviewed",
+        "Notes.skills",
         "Notes.pin",
     }
 
