@@ -20,12 +20,12 @@ from core.agent.tool_runner import ToolRunner
 from core.agent.turn import last_row, spoken, tool_calls
 from core.errors import LimitReached, ModelError, StoreError, ToolError
 from core.guard.fence import neutralise
-from core.guard.guard import Arguments, parsed
+from core.guard.guard import Arguments, tool_of
 from core.memory.manager import MemoryManager
 from core.ports import Clock, Model
 from core.store.sessions import Conversations
 from core.text.normalize import language_data, shortened
-from core.types import Completion, Json, Message, Payer, Request, Sender, Session, Tool, ToolContext
+from core.types import Completion, Message, Payer, Request, Sender, Session, Tool, ToolContext
 
 NAME = "delegate"
 AT_ONCE = 3
@@ -61,19 +61,12 @@ class Delegate:
     def tool(self) -> Tool:
         """It writes a session of its own, so it is none that only reads: a delegated session has it not, nor has what
         is incognito. Its result may quote what is stored."""
-        schema = _Arguments.model_json_schema()
-        schema["properties"]["tools"]["description"] += f": {', '.join(tool.name for tool in self._tools)}."
-        return Tool(
-            name=NAME,
-            description=_told()["delegate"],
-            schema=schema,
-            run=self._run,
-            is_quote=True,
-            patience_s=self.budget.patience_s,
-        )
+        made = tool_of(NAME, _Arguments, self._run, "core.agent", is_quote=True, patience_s=self.budget.patience_s)
+        made.schema["properties"]["tools"]["description"] += f": {', '.join(tool.name for tool in self._tools)}."
+        return made
 
-    async def _run(self, arguments: Json, context: ToolContext) -> str:
-        asked, here = parsed(_Arguments, arguments), context.session.id
+    async def _run(self, asked: _Arguments, context: ToolContext) -> str:
+        here = context.session.id
         tools = self._chosen(asked.tools, context.session)
         if not asked.task.strip():
             raise ToolError("task: say what is to be done.")

@@ -24,14 +24,13 @@ from core.errors import ToolError
 from core.facts.claims import fact_of, sign
 from core.facts.evidence import EvidenceSearch
 from core.facts.extraction import FactReader, ToldFact
-from core.guard.guard import Arguments, parsed, suspicion
+from core.guard.guard import Arguments, suspicion, tool_of
 from core.memory.provider import MemoryProvider
 from core.review.pending import Review
 from core.store.facts import Candidates, Fact, FactKind, Facts, Grain
 from core.store.notes import FACT, Author, Operation
-from core.text.normalize import language_data
 from core.text.terms import ME, entity_key, hints_of, keys_in, query_terms, terms_of
-from core.types import Account, Json, Message, Scope, Session, Tool, ToolContext
+from core.types import Account, Message, Scope, Session, Tool, ToolContext
 
 LINES = 6
 """How many facts a turn is given at most."""
@@ -209,16 +208,11 @@ class FactsProvider(MemoryProvider):
         await self.reader.catch_up()
 
     async def tools(self) -> Sequence[Tool]:
-        described = language_data("prompts", "core.facts")
-        kinds = (("facts", _Arguments, self._answer), ("remember_this", ToldFact, self._keep))
-        return [
-            Tool(name=name, description=described[name], schema=arguments.model_json_schema(), run=run, is_quote=True)
-            for name, arguments, run in kinds
-        ]
+        kept = tool_of("remember_this", ToldFact, self._keep, "core.facts", is_quote=True)
+        return [tool_of("facts", _Arguments, self._answer, "core.facts", is_quote=True), kept]
 
-    async def _answer(self, arguments: Json, context: ToolContext) -> str:
+    async def _answer(self, asked: _Arguments, context: ToolContext) -> str:
         """JSON: facts, or names, or groups."""
-        asked = parsed(_Arguments, arguments)
         result: dict[str, object]
         match asked.mode:
             case "search":
@@ -269,9 +263,8 @@ class FactsProvider(MemoryProvider):
         }
         return shown | ({"who": fact.speaker} if fact.scope.is_room and fact.speaker else {})
 
-    async def _keep(self, arguments: Json, context: ToolContext) -> str:
+    async def _keep(self, told: ToldFact, context: ToolContext) -> str:
         """Learns it, or lets it wait for a yes where nobody has typed it."""
-        told = parsed(ToldFact, arguments)
         if not context.session.is_remembered:
             raise ToolError("Nobody has said anything here that could be kept: this was scheduled. Go on without it.")
         evidence, wrong = await self.evidence.evidence(context), suspicion(told.content)

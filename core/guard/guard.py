@@ -12,7 +12,7 @@ import json
 import re
 import tomllib
 import unicodedata
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 from functools import cache
 from importlib.resources import files
 from itertools import groupby
@@ -23,8 +23,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from config.masking import masked
 from core.errors import ToolError
 from core.guard.fence import neutralise
-from core.text.normalize import on_one_line
-from core.types import Json, Tool
+from core.text.normalize import language_data, on_one_line
+from core.types import Json, Tool, ToolContext
 
 LIMIT_CHARS = 50_000
 """Longer text is not looked at: that is a finding by itself."""
@@ -269,3 +269,18 @@ def parsed(model: type[M], arguments: Json) -> M:
     except ValidationError as error:
         first = error.errors()[0]
         raise ToolError(f"{'.'.join(map(str, first['loc'])) or 'arguments'}: {first['msg']}") from error
+
+
+def tool_of(
+    name: str, arguments: type[M], run: Callable[[M, ToolContext], Awaitable[str]], package: str, **marks: Any
+) -> Tool:
+    """The tool that is described in `data/prompts.toml` of a package; `marks`: the other fields of Tool."""
+    told = language_data("prompts", package)
+    schema = arguments.model_json_schema()
+    for key, about in told.get("arguments", {}).items():
+        schema["properties"][key] = dict(sorted({**schema["properties"][key], "description": about}.items()))
+
+    async def read(given: Json, context: ToolContext) -> str:
+        return await run(parsed(arguments, given), context)
+
+    return Tool(name=name, description=told[name], schema=schema, run=read, **marks)

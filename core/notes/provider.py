@@ -18,14 +18,14 @@ from pydantic import BaseModel, Field
 
 from core.errors import Refused, ToolError
 from core.facts.evidence import EvidenceSearch
-from core.guard.guard import Arguments, cleaned, parsed, suspicion
+from core.guard.guard import Arguments, cleaned, suspicion, tool_of
 from core.memory.provider import MemoryProvider
 from core.notes.curator import Curator
 from core.notes.notebook import FILES, Notebook
 from core.review.pending import quoted, reason_to_wait
 from core.store.notes import Author, NoteChange, Operation
 from core.text.normalize import language_data, shortened
-from core.types import Json, Message, Scope, Session, Tool, ToolContext
+from core.types import Message, Scope, Session, Tool, ToolContext
 
 _TITLES = {"memory": "MEMORY (your notes)", "user": "USER (who you are talking to)"}
 LINE_CHARS = 500
@@ -65,11 +65,10 @@ class NotesProvider(MemoryProvider):
         self._talks: dict[Scope, ToolContext] = {}
         """The last turn of each scope that is remembered."""
         self._due: dict[Scope, ToolContext] = {}
-        self._description: str = language_data("prompts", "core.notes")["memory"]
 
     async def initialize(self, folder: Path) -> None:
         # Loading the guard's patterns takes a second: not while somebody waits.
-        await asyncio.to_thread(suspicion, self._description)
+        await asyncio.to_thread(suspicion, language_data("prompts", "core.notes")["memory"])
 
     async def system_prompt_block(self, context: ToolContext) -> str:
         # While another program keeps the files, what was edited by hand is logged later, and the notes are shown.
@@ -108,11 +107,9 @@ class NotesProvider(MemoryProvider):
             await self._curator.look(self._due.popitem()[1])
 
     async def tools(self) -> Sequence[Tool]:
-        schema = _Arguments.model_json_schema()
-        return (Tool(name="memory", description=self._description, schema=schema, run=self._answer, is_quote=True),)
+        return (tool_of("memory", _Arguments, self._answer, "core.notes", is_quote=True),)
 
-    async def _answer(self, arguments: Json, context: ToolContext) -> str:
-        asked = parsed(_Arguments, arguments)
+    async def _answer(self, asked: _Arguments, context: ToolContext) -> str:
         if bool(asked.operations) == (asked.action is not None):
             raise ToolError("Say what to do: either an action, or several operations.")
         if asked.action == "list":

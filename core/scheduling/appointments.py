@@ -19,7 +19,7 @@ from pydantic import Field
 from core.dates.parsing import parse
 from core.dates.schedule import Reading, Schedule, describe, exact, next_after, spell
 from core.errors import Refused, ToolError
-from core.guard.guard import Arguments, parsed
+from core.guard.guard import Arguments, tool_of
 from core.ports import Clock
 from core.review.pending import Review, is_foreign
 from core.store.jobs import Job, Jobs
@@ -27,7 +27,7 @@ from core.store.notes import QUESTION, REMINDER, Author, Operation, PendingNote
 from core.store.sessions import Conversations
 from core.store.usage import UsageLog
 from core.text.normalize import shortened
-from core.types import Account, Address, ErasureEpoch, Json, Payer, Scope, Tool, ToolContext
+from core.types import Account, Address, ErasureEpoch, Payer, Scope, Tool, ToolContext
 
 if TYPE_CHECKING:
     from core.facts.evidence import EvidenceSearch
@@ -247,8 +247,7 @@ def reminder(
         doubt = "" if reading.is_certain else " (The words allow another reading: ask whether that time is meant.)"
         return receipt + doubt
 
-    async def run(arguments: Json, context: ToolContext) -> str:
-        asked = parsed(_Arguments, arguments)
+    async def run(asked: _Arguments, context: ToolContext) -> str:
         if asked.action == "add":
             return await add(asked, context)
         if asked.action == "list":
@@ -258,15 +257,7 @@ def reminder(
             raise ToolError(f"{asked.action} needs job_id, the number of the reminder; action 'list' shows them.")
         return await appointments.change(asked.action, asked.job_id, context.scopes, context.account)
 
-    return Tool(
-        name="reminder",
-        description=(
-            "Sets reminders and recurring schedules, and lists, pauses, resumes or removes them. Use it whenever the "
-            "person asks to be reminded or wants something done at a time. Tell the person the exact time it answers."
-        ),
-        schema=_Arguments.model_json_schema(),
-        run=run,
-    )
+    return tool_of("reminder", _Arguments, run, "core.scheduling")
 
 
 def _origin(asked: _Arguments, context: ToolContext) -> str | None:

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from zoneinfo import ZoneInfo
 
 from core.errors import StoreError, ToolError
-from core.guard.guard import Arguments, parsed
+from core.guard.guard import Arguments, tool_of
 from core.memory.provider import MemoryProvider
 from core.ports import Clock
 from core.search import results
@@ -30,9 +30,9 @@ from core.store.sqlite import indexing, text_index
 from core.store.sqlite.database import ROOM_WAIT_S, Database
 from core.store.sqlite.passages import Passages
 from core.store.sqlite.text_index import TextIndex
-from core.text.normalize import language_data, shortened
+from core.text.normalize import shortened
 from core.text.terms import marks_of, query_terms
-from core.types import Json, Payer, Role, Scope, Tool, ToolContext
+from core.types import Payer, Role, Scope, Tool, ToolContext
 
 LOOK_AT = 20
 """So many matches are looked at even when enough sessions are known: a session may have more than one."""
@@ -306,13 +306,8 @@ def session_search(recall: HistorySearch, zone: str = "UTC") -> Tool:
     """Answers with the JSON of ``recall --json``, its texts cut to `budget_chars`; dates are those of `zone` (IANA
     name)."""
     place = ZoneInfo(zone)
-    told = language_data("prompts", "core.search")
-    schema = _Arguments.model_json_schema()
-    for name, about in schema["properties"].items():
-        schema["properties"][name] = dict(sorted({**about, "description": told["arguments"][name]}.items()))
 
-    async def run(arguments: Json, context: ToolContext) -> str:
-        asked = parsed(_Arguments, arguments)
+    async def run(asked: _Arguments, context: ToolContext) -> str:
         query = _query(asked, context, place)
         try:
             findings = await recall.recall(query)
@@ -325,15 +320,8 @@ def session_search(recall: HistorySearch, zone: str = "UTC") -> Tool:
             result["note"] = results.no_results(findings)
         return json.dumps(result, ensure_ascii=False)
 
-    return Tool(
-        name="session_search",
-        description=told["session_search"],
-        schema=schema,
-        run=run,
-        is_quote=True,
-        is_reading=True,
-        patience_s=PATIENCE_S,
-    )
+    marks = {"is_quote": True, "is_reading": True, "patience_s": PATIENCE_S}
+    return tool_of("session_search", _Arguments, run, "core.search", **marks)
 
 
 def _query(asked: _Arguments, context: ToolContext, zone: ZoneInfo) -> SearchQuery:

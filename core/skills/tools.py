@@ -6,20 +6,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import accumulate
 from typing import Literal
 
 from pydantic import Field
 
 from core.errors import ToolError
-from core.guard.guard import Arguments, cleaned, parsed
+from core.guard.guard import Arguments, cleaned, tool_of
 from core.review.pending import is_foreign, reason_to_wait
 from core.skills.format import FOLDERS, SKILL_FILE, Skill
 from core.skills.library import SCRIPTED, Skills
 from core.store.notes import Author, Operation
 from core.store.sessions import Conversations
-from core.text.normalize import language_data, shortened
-from core.types import Json, Tool, ToolContext
+from core.text.normalize import shortened
+from core.types import Tool, ToolContext
 
 HEADING = "# Skills\nProcedures that you keep. Before you do what one is for, read it with skill_view, and follow it."
 LIST_CHARS = VIEW_CHARS = 20_000
@@ -57,39 +58,27 @@ class SkillTools:
 
     @property
     def all(self) -> Sequence[Tool]:
-        told = language_data("prompts", "core.skills")
-        kinds = (
-            ("skills_list", _List, self._list),
-            ("skill_view", _View, self._view),
-            ("skill_manage", _Manage, self._manage),
+        of_skills = partial(tool_of, package="core.skills", is_quote=True)
+        return (
+            of_skills("skills_list", _List, self._list, is_reading=True),
+            of_skills("skill_view", _View, self._view, is_reading=True),
+            of_skills("skill_manage", _Manage, self._manage),
         )
-        return [
-            Tool(
-                name=name,
-                description=told[name],
-                schema=arguments.model_json_schema(),
-                run=run,
-                is_quote=True,
-                is_reading=arguments is not _Manage,
-            )
-            for name, arguments, run in kinds
-        ]
 
     async def section(self, context: ToolContext) -> str:
         """Of the prompt of a session; empty where there are no skills."""
         index = await self.skills.index(context.scopes)
         return f"{HEADING}\n{index}" if index else ""
 
-    async def _list(self, arguments: Json, context: ToolContext) -> str:
-        found, troubles = await self.skills.listed(context.scopes, parsed(_List, arguments).words)
+    async def _list(self, asked: _List, context: ToolContext) -> str:
+        found, troubles = await self.skills.listed(context.scopes, asked.words)
         lines = [*map(described, found), *(f"({trouble})" for trouble in troubles)]
         sizes = accumulate(len(line) + 1 for line in lines)
         shown = [line for line, size in zip(lines, sizes, strict=True) if size <= LIST_CHARS]
         left = [f"({len(lines) - len(shown):,} more: give words)"] * (len(shown) < len(lines))
         return "\n".join([*shown, *left]) or "There are no such skills."
 
-    async def _view(self, arguments: Json, context: ToolContext) -> str:
-        asked = parsed(_View, arguments)
+    async def _view(self, asked: _View, context: ToolContext) -> str:
         skill = await self.skills.find(asked.name, context.scopes)
         if skill.is_disabled:
             raise ToolError(f"The skill {skill.name} is switched off; the person can switch it on with /skills.")
@@ -107,8 +96,7 @@ class SkillTools:
         files += [f"- and {len(held) - FILES_SHOWN:,} more"] if len(held) > FILES_SHOWN else []
         return "\n".join([text.rstrip(), *(["", "Its files, for skill_view with a path:", *files] if files else [])])
 
-    async def _manage(self, arguments: Json, context: ToolContext) -> str:
-        asked = parsed(_Manage, arguments)
+    async def _manage(self, asked: _Manage, context: ToolContext) -> str:
         if not context.session.is_remembered:
             raise ToolError("Nothing is kept in this conversation; read skills only.")
         is_of_file = asked.action in ("patch", "write_file", "remove_file")
