@@ -26,6 +26,8 @@ HEADINGS = ("Goal", "Constraints", "Decisions", "Done", "Open", "People", "Exact
 LEAST_HEADINGS = 2
 """An answer with fewer is no summary."""
 CUT = "\n[cut: it was longer]"
+STATED, DONE = "## Decisions and statements", "## Done, turn by turn"
+EARLIER = "- earlier ones: session_search finds them"
 LINE_CHARS, RESULT_CHARS, ARGUMENT_CHARS, ARGUMENTS = 160, 300, 300, 20
 SHOWN_CHARS = 6_000
 """The most of one message that the helper is given."""
@@ -166,8 +168,9 @@ def checked(answer: str, limit_chars: int) -> str:
 
 
 def ruled(rows: Sequence[Message], before: str, zone: ZoneInfo, limit_chars: int) -> str:
-    """A summary by rules: what was condensed `before`, statements and decisions, and a line for each turn."""
-    stated, lines = statements(rows, zone), []
+    """A summary by rules: what was condensed `before`, statements and decisions, and a line for each turn; the last of
+    both, whether they are new or stood in a summary by rules."""
+    new, lines = statements(rows, zone), []
     for turn in turns(rows):
         asked = " / ".join(shortened(row.text, LINE_CHARS) for row in turn if row.role == "user")
         answered = [shortened(row.text, LINE_CHARS) for row in turn if row.role == "assistant" and row.text]
@@ -176,11 +179,19 @@ def ruled(rows: Sequence[Message], before: str, zone: ZoneInfo, limit_chars: int
     if not lines:
         names = dict.fromkeys(row.tool_name for row in rows if row.tool_name)
         lines = [f"- {len(rows):,} rows of tools: {', '.join(filter(None, names))}"]
+    others: list[str] = []
+    earlier: dict[str, list[str]] = {STATED: [], DONE: []}
+    place = others
+    for line in masked(before).splitlines():
+        place = earlier.get(line, others) if line.startswith("## ") else place
+        if line not in (*earlier, "", EARLIER):
+            place.append(line)
     budget = limit_chars // 3
+    stated = [*(line for line in earlier[STATED] if line not in new), *new]
     parts = [
-        masked(before)[:budget],
-        "\n".join(["## Decisions and statements", *_last(stated, budget)]) if stated else "",
-        "\n".join(["## Done, turn by turn", *_last([masked(line) for line in lines], budget)]),
+        "\n".join(others)[:budget],
+        "\n".join([STATED, *_last(stated, budget)]) if stated else "",
+        "\n".join([DONE, *_last([*earlier[DONE], *map(masked, lines)], budget)]),
     ]
     return "\n\n".join(part for part in parts if part)
 
@@ -198,15 +209,14 @@ def statements(rows: Sequence[Message], zone: ZoneInfo) -> list[str]:
 
 
 def _last(lines: Sequence[str], limit_chars: int) -> list[str]:
-    """The last lines that fit, and how many came before them."""
+    """The last lines that fit, and that there are earlier ones."""
     kept: list[str] = []
     for line in reversed(lines):
         limit_chars -= len(line) + 1
         if limit_chars < 0:
             break
         kept.append(line)
-    missing = len(lines) - len(kept)
-    return [*([f"- {missing:,} earlier ones: session_search finds them"] if missing else []), *kept[::-1]]
+    return [*([EARLIER] if len(kept) < len(lines) else []), *kept[::-1]]
 
 
 def framed(summary: str, at: datetime, zone: tzinfo, *, is_kept: bool = True) -> str:

@@ -347,6 +347,17 @@ async def test_more_than_5000_messages_are_condensed_however_short_they_are(home
         assert len(made(model)) == 1, "the flush"
 
 
+def test_one_summary_by_rules_after_the_other_keeps_what_all_of_them_state() -> None:
+    summary = "## Goal\n- Sail to Porto."
+    for number, name in enumerate(("green", "white", "blue", "red")):
+        said = [f"We decided that boat {number} is {name}.", *(f"Crate {number}{crate}." for crate in range(40))]
+        rows = [message(1, text, id=at) for at, text in enumerate(said, 1)]
+        summary = ruled(rows, summary, ZoneInfo("UTC"), 3_000)
+    assert [summary.partition("## Done")[0].count(f"boat {number} is ") for number in range(4)] == [1, 1, 1, 1]
+    assert summary.startswith("## Goal\n- Sail to Porto.\n\n## Decisions and statements\n- We decided")
+    assert (summary.count("## "), summary.count("earlier ones"), len(summary) < 3_000) == (3, 1, True)
+
+
 def test_what_tools_gave_is_one_line_and_arguments_stay_json() -> None:
     call = {"type": "tool_use", "id": "t1", "name": "note", "input": {"text": "x" * 9_000, "list": list(range(99))}}
     result = {"type": "tool_result", "tool_use_id": "t1", "content": "y" * 50_000_000}
