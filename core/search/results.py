@@ -8,6 +8,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, tzinfo
+from itertools import zip_longest
 from typing import Any
 
 from core.markup.markdown import escape
@@ -20,6 +21,8 @@ SESSIONS_MAX = 10
 PAGES_MAX = 10
 MESSAGES_MAX = 1_000
 MATCHES_SHOWN = 5
+ALSO = 0.5
+"""For a turn, what is not the best of its conversation has at least this share of the best score of all."""
 
 OPEN, CLOSE, CUT = ">>>", "<<<", "…"
 """Around a match in a snippet; where text was cut."""
@@ -60,7 +63,12 @@ def discovery(
 ) -> SearchResults:
     """The best sessions and the flat list of messages, with `marks` in the texts; `scores` order the lineages."""
     scores = scores or {}
-    ordered = _by_lineage(found, scores, 1 if query.is_turn else MATCHES_SHOWN)
+    ordered = _by_lineage(found, scores, page_of(query).stop if query.is_turn else MATCHES_SHOWN)
+    if query.is_turn and ordered:
+        # One of each, and more of those that go on without end, which may be all that was ever said.
+        least = ALSO * ordered[0][0].score
+        ranks = enumerate(zip_longest(*ordered))
+        ordered = [[match] for rank, row in ranks for match in row if match and (not rank or match.score >= least)]
     page = page_of(query)
     best = ordered[page]
     flat = found[: max(0, min(query.messages, MESSAGES_MAX))]
