@@ -1,10 +1,10 @@
 """Prints what Mneme costs and how well it finds, each figure as a ratio to something measured in the same run.
 
-``python -m tests.bench [--only NAME] [--sessions N] [--peer PYTHON]``, NAME one of shape, cache, facts, guard, recall,
-hurry, owner, speed, gateway. Guard, recall, hurry, owner and speed need the project's shared benchmark folder beside
-the checkout (or where MNEME_SHARED says); without it they are left out, visibly. The peer, hermes-agent 0.19.0, takes
-part in speed when the interpreter of its own environment is named: here, or as MNEME_PEER_PYTHON. Mneme then answers
-from a process of its own (`proxy.py`).
+``python -m tests.bench [--only NAME] [--sessions N] [--turns N] [--conversations N] [--peer PYTHON]``, NAME one of
+shape, cache, long, facts, guard, recall, hurry, owner, speed, gateway. Guard, recall, hurry, owner and speed need the
+project's shared benchmark folder beside the checkout (or where MNEME_SHARED says); without it they are left out,
+visibly. The peer, hermes-agent 0.19.0, takes part in speed when the interpreter of its own environment is named: here,
+or as MNEME_PEER_PYTHON. Mneme then answers from a process of its own (`proxy.py`).
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from pathlib import Path
 
 import structlog
 
-from tests.bench import doors, gateway, knowing, shape
+from tests.bench import doors, gateway, knowing, long, shape
 from tests.bench.cache import measure
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
-BENCHES = ["shape", "cache", "facts", "guard", "recall", "hurry", "owner", "speed", "gateway"]
+BENCHES = ["shape", "cache", "long", "facts", "guard", "recall", "hurry", "owner", "speed", "gateway"]
 
 
 def main() -> int:
@@ -34,6 +34,8 @@ def main() -> int:
     parser.add_argument("--only", action="append", choices=BENCHES, help="this one; may be given again")
     sized = "how big the stores of owner and speed are; 1,000 are 20,000 messages"
     parser.add_argument("--sessions", type=int, help=f"{sized}; 3,000 and 1,000 where it is not said")
+    parser.add_argument("--turns", type=int, default=long.TURNS, help="of long: how long the one conversation is")
+    parser.add_argument("--conversations", type=int, default=long.CONVERSATIONS, help="of long: how many are asked")
     peer = os.environ.get("MNEME_PEER_PYTHON")
     parser.add_argument("--peer", default=peer, metavar="PYTHON", help="the peer's interpreter, to measure it too")
     asked = parser.parse_args()
@@ -51,6 +53,11 @@ def main() -> int:
         )
         with tempfile.TemporaryDirectory() as folder:
             sys.stdout.write(asyncio.run(measure(Path(folder))) + "\n\n")
+        sys.stdout.flush()
+    if "long" in which:
+        sys.stdout.write("## A conversation without end: what it costs, and what is left of it\n\n")
+        with tempfile.TemporaryDirectory() as folder:
+            sys.stdout.write(asyncio.run(long.measure(Path(folder), asked.turns, asked.conversations)) + "\n\n")
         sys.stdout.flush()
     if "facts" in which:
         sys.stdout.write("## Facts: what each part of the blend adds, and what 100,000 cost\n\n")
