@@ -3,8 +3,6 @@
 Intake stops first, the queues drain with a deadline, state.db closes last.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import os

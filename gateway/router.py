@@ -3,8 +3,6 @@
 Catches what a turn could not, and composes what a person reads then.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import secrets

@@ -2,8 +2,6 @@
 it has read in the conversation was typed by the person or is the person's own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial

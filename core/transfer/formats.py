@@ -5,8 +5,6 @@
  "kind": "quote"?}
 """
 
-from __future__ import annotations
-
 import json
 import re
 import time
