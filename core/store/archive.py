@@ -3,6 +3,8 @@
 An import that is repeated or was cut off changes nothing twice. Tool calls, their results and commands are no history.
 """
 
+from __future__ import annotations
+
 import asyncio
 import json
 import secrets

@@ -3,6 +3,8 @@
 Which rows do repeat it is decided in `core/privacy`, again after the yes, and after a crash by the next process.
 """
 
+from __future__ import annotations
+
 import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence

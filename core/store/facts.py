@@ -4,6 +4,8 @@ A contradiction overwrites nothing: both facts stay, the older one with until wh
 one attribute one is closed. Every change but a repetition is logged with who made it.
 """
 
+from __future__ import annotations
+
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -2,6 +2,8 @@
 `/incognito off`. They differ by `Session.is_incognito` alone; the ids of their sessions and messages are negative.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -3,6 +3,8 @@
 When a job is due next is calculated in `core.dates.schedule`.
 """
 
+from __future__ import annotations
+
 import re
 from dataclasses import dataclass
 from datetime import datetime

@@ -5,6 +5,8 @@ lineage of its own. What is undone is of kind ``undone``, which nobody and nothi
 can be brought back. Functions run inside the caller's transaction.
 """
 
+from __future__ import annotations
+
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime

@@ -5,6 +5,8 @@ No message moves; who sees what follows from the person. The owner's accounts ar
 line only, never here.
 """
 
+from __future__ import annotations
+
 import hashlib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass

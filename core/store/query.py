@@ -1,5 +1,7 @@
 """What search is about: what to look for and who looks, what it means to the text indexes, and what was found."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, NamedTuple

@@ -3,6 +3,8 @@ sessions and messages as values, and the one condition of who may see a row. Fun
 the caller's transaction. `core/store/sqlite/` fills the roles; nothing above it imports an SQLite module.
 """
 
+from __future__ import annotations
+
 import base64
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

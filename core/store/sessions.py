@@ -6,6 +6,8 @@ state.db has the ids of their events and a mark for each address, so that the ne
 no word of them.
 """
 
+from __future__ import annotations
+
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, replace

@@ -7,6 +7,8 @@ writers: what comes after `chunked_until` is read at search; a changed chunk lea
 connection run inside one write transaction of their caller, so that writers never wait long.
 """
 
+from __future__ import annotations
+
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -3,6 +3,8 @@
 Only what people may see (kind chat, user and assistant, not empty); every statement goes through the scope predicate.
 """
 
+from __future__ import annotations
+
 import json
 from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache

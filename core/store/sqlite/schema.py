@@ -6,6 +6,8 @@ The indexes have external content over views, so text is stored once; a word in 
 `state_meta` has `index_stale` the triggers rest: a damaged index costs no message.
 """
 
+from __future__ import annotations
+
 import json
 import sqlite3
 from collections.abc import Iterable

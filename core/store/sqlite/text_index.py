@@ -3,6 +3,8 @@
 Scope and filters stand in the WHERE of every statement, before any limit. Messages come lazily, as ids and scores only.
 """
 
+from __future__ import annotations
+
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
