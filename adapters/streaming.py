@@ -4,6 +4,8 @@ One task makes all platform calls until `finish` takes over, so no two calls of 
 message ids and pace; how a platform renders, counts and refuses is its `MessageApi`'s business.
 """
 
+from __future__ import annotations
+
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress

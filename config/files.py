@@ -2,6 +2,8 @@
 mneme.toml, where all else stays, and reads those of a memory service, with secrets from the environment.
 """
 
+from __future__ import annotations
+
 import dataclasses
 import os
 import re

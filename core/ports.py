@@ -1,5 +1,7 @@
 """The roles that several classes fill; `gateway/app.py` decides which class fills which role."""
 
+from __future__ import annotations
+
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol, runtime_checkable

@@ -4,6 +4,8 @@ Decides on numeric ids alone. A stranger may ask to be let in and link with an a
 but account, name, code and, as long as that lasts, the text of one message, to be answered then.
 """
 
+from __future__ import annotations
+
 from typing import Literal
 
 from config.settings import Settings

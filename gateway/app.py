@@ -3,6 +3,8 @@
 Intake stops first, the queues drain with a deadline, state.db closes last.
 """
 
+from __future__ import annotations
+
 import asyncio
 import contextlib
 import os

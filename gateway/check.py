@@ -3,6 +3,8 @@
 Besides the composition root the only place that names the clients of platforms and of the model.
 """
 
+from __future__ import annotations
+
 import asyncio
 import os
 from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence

@@ -4,6 +4,8 @@ A delivery that fails is tried again later, with growing patience; one that succ
 overtakes an older one of its address. What the store cannot take at the moment is written when it can.
 """
 
+from __future__ import annotations
+
 import asyncio
 import contextlib
 from collections import deque

@@ -2,6 +2,8 @@
 something waits for a decision. Each is left once, where that person talked last in private.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from hashlib import sha256
 

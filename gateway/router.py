@@ -3,6 +3,8 @@
 Catches what a turn could not, and composes what a person reads then.
 """
 
+from __future__ import annotations
+
 import asyncio
 import contextlib
 import secrets

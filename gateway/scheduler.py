@@ -4,6 +4,8 @@ The rows are the only truth; APScheduler holds the next date at which to look at
 "cron", so that a cron session is an ordinary turn whose answer is delivered where its job belongs.
 """
 
+from __future__ import annotations
+
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress

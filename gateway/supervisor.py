@@ -5,6 +5,8 @@ A platform that refuses its token is given up with a sentence; the others go on.
 by mistake ends here, or leaves as an error of ours.
 """
 
+from __future__ import annotations
+
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence

@@ -3,6 +3,8 @@
 Markdown for a chat; the shell prints it as plain text and names its own commands. Nobody's gender is assumed.
 """
 
+from __future__ import annotations
+
 import tomllib
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta, tzinfo

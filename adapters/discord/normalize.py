@@ -5,6 +5,8 @@ test holds that.
 Fails closed: a channel whose kind is not certain gives none at all.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

@@ -5,6 +5,8 @@ Falls back where Telegram is strict: plain text when it refuses the formatting, 
 the new chat when a group has moved. When what is sent is decided by `adapters.streaming`.
 """
 
+from __future__ import annotations
+
 import asyncio
 import json
 import re

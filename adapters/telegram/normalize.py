@@ -4,6 +4,8 @@ Decides what kind of chat it is (scope, links), who speaks, whether we are meant
 entities are UTF-16 code units, as Telegram counts them.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime

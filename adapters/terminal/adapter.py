@@ -3,6 +3,8 @@
 A person gets a prompt (`screen`), a program gets plain lines; one message is answered before the next is read.
 """
 
+from __future__ import annotations
+
 import asyncio
 import getpass
 import os

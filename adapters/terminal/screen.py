@@ -2,6 +2,8 @@
 line is edited or one answer is shown at a time; what arrives meanwhile (a reminder) is printed above.
 """
 
+from __future__ import annotations
+
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Sequence

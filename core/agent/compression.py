@@ -5,6 +5,8 @@ Whatever fails on the way, the conversation goes on: without a helper, or with o
 made by rules. Until the one transaction at the end nothing is changed.
 """
 
+from __future__ import annotations
+
 import asyncio
 import tomllib
 from collections.abc import Awaitable, Callable, Mapping, Sequence

@@ -6,6 +6,8 @@ of the home, which may be links. They are given in the owner's own conversations
 a chat. The guard warns of what looks wrong in one; nothing of the owner's is left out for that.
 """
 
+from __future__ import annotations
+
 import asyncio
 import os
 import re

@@ -4,6 +4,8 @@ it answers is the result of a tool, so it is data.
 Such a session is over from its first row on: nothing resumes it, also not after a crash, and it is in no list.
 """
 
+from __future__ import annotations
+
 import json
 from collections import Counter
 from collections.abc import Sequence

@@ -4,6 +4,8 @@ Fills the role Model, so that the same turn runs with it: it reads the request a
 same tools. Takes a reminder or a note only where the wording leaves no doubt.
 """
 
+from __future__ import annotations
+
 import json
 import re
 import tomllib

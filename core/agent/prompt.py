@@ -7,6 +7,8 @@ changes within a session. The sent form is stored before the first request and r
 indexed or exported. The same rows give the same bytes, always: the provider's prefix cache depends on it.
 """
 
+from __future__ import annotations
+
 import math
 import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence

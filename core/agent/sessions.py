@@ -1,5 +1,7 @@
 """Which session a turn belongs to: the open one, a new one, a resumed one, or the child of one that was compressed."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -2,6 +2,8 @@
 nudge to keep, or to mend, a procedure that was learned. Counts a skill that was called, and writes nothing else.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Sequence
 

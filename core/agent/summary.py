@@ -4,6 +4,8 @@ tools among them, and the text that stands for the rest, made by rules or checke
 Nothing here asks a model, reads the store or changes a row; the same rows give the same text.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,5 +1,7 @@
 """Runs the tools a model asks for, side by side, each with a time limit; every call gets a result, whatever happens."""
 
+from __future__ import annotations
+
 import asyncio
 import json
 from collections.abc import Sequence

@@ -4,6 +4,8 @@ Every step is a row before the next begins, so that a crash anywhere is continue
 what is shown goes through `show`, what is sent is in the turn's outbox item.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime

@@ -5,6 +5,8 @@ What could mean something else makes the result uncertain; `When` does the arith
 line is slow.
 """
 
+from __future__ import annotations
+
 import calendar
 import re
 from collections.abc import Callable, Mapping, Sequence

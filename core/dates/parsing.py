@@ -4,6 +4,8 @@ cron line, or behind a bar.
 Languages other than English are read by dateparser, at the front or the end, and are never certain.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace

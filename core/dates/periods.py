@@ -3,6 +3,8 @@
 Pure functions. What has no year is the latest such time that has begun; words that name no period give None, no error.
 """
 
+from __future__ import annotations
+
 from datetime import date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 

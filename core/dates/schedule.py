@@ -5,6 +5,8 @@ What people leave out is filled in: the next such day, nine o'clock where no hou
 morning's hour is past. A guess that could be wrong makes it uncertain. Pure: the present is a parameter.
 """
 
+from __future__ import annotations
+
 import calendar
 import re
 from collections.abc import Sequence

@@ -5,6 +5,8 @@ statements of the present count, no question, no condition, no wish, no denial, 
 nothing in quotation marks or code. The patterns are in `data/patterns.toml`.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace

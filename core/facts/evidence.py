@@ -4,6 +4,8 @@ Strict with names and figures: each must have been said. Lenient with the wordin
 said of the same thing.
 """
 
+from __future__ import annotations
+
 import asyncio
 import re
 import unicodedata

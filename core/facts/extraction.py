@@ -5,6 +5,8 @@ What nobody has typed is dropped, or waits for a yes where the model can quote w
 that can be read is kept; for the rest it is asked once more, and then the rules read.
 """
 
+from __future__ import annotations
+
 import asyncio
 import contextlib
 import json

@@ -6,6 +6,8 @@ repeats it, wherever the stream is cut. Typed is what stands before the first bl
 came as typed, and nothing where that is longer than people type. All else is pasted.
 """
 
+from __future__ import annotations
+
 import re
 import unicodedata
 from hashlib import sha256

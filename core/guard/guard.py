@@ -6,6 +6,8 @@ finds what the eye does not see or takes for something else; joiners of Persian,
 Arabic and Hebrew, flags and soft hyphens are left alone. Every check is linear in the length of the text.
 """
 
+from __future__ import annotations
+
 import json
 import re
 import tomllib

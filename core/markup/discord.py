@@ -1,5 +1,7 @@
 """Writes a rendered text as Discord's own Markdown: its marks are escaped in text, nobody is mentioned."""
 
+from __future__ import annotations
+
 import re
 from bisect import bisect_left
 from collections.abc import Sequence

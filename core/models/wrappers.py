@@ -2,6 +2,8 @@
 goes dumb when the first is out of reach.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta

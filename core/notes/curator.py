@@ -5,6 +5,8 @@ The helper model words a draft, as data; without one equals are merged by rule. 
 worked out here whoever has worded it. Nothing changes before a person's yes, and never what is pinned.
 """
 
+from __future__ import annotations
+
 import asyncio
 import contextlib
 import json

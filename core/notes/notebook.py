@@ -6,6 +6,8 @@ cancelled. Files are read anew each time and replaced atomically; what was edite
 one that cannot be read as notes is left alone. Nothing here decides who may see which scope.
 """
 
+from __future__ import annotations
+
 import asyncio
 import contextlib
 import re

@@ -4,6 +4,8 @@ What others change while a session goes on is told with the next message, once, 
 What nobody can see in a note is left out of the prompt.
 """
 
+from __future__ import annotations
+
 import asyncio
 import contextlib
 import re

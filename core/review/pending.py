@@ -4,6 +4,8 @@ Typed by whoever may decide: kept as it stands, without what nobody can see; wha
 is asked about. All else waits, is listed, and is done only after the yes of its scope's owner. Never touches a file.
 """
 
+from __future__ import annotations
+
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 

@@ -1,6 +1,8 @@
 """Recall with the help of a cheap model: more searches for one question, and summaries. Where it fails, a note says
 why beside the plain result."""
 
+from __future__ import annotations
+
 import asyncio
 import time
 from collections.abc import Sequence

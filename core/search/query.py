@@ -6,6 +6,8 @@ cannot be understood stays a word, and a note says so; times that a plain senten
 misremember.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace

@@ -5,6 +5,8 @@ Robertson, Zaragoza, Taylor: "Simple BM25 extension to multiple weighted fields"
 on LoCoMo (hit@1 / message recall@10, of 78.2 / 80.3) without it.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from itertools import chain, groupby

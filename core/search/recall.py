@@ -4,6 +4,8 @@ provider over it (before a turn, what earlier conversations hold on the subject)
 Route, candidates, ranking and results each have a module. A damaged index costs time, never an answer.
 """
 
+from __future__ import annotations
+
 import contextlib
 import json
 import time

@@ -6,6 +6,8 @@ Everything is confined to these folders: a path is a plain one below its skill, 
 block: they are called in a thread.
 """
 
+from __future__ import annotations
+
 import os
 import re
 import shutil

@@ -5,6 +5,8 @@ A file is bounded before it is read and front matter before it is parsed; values
 there. What cannot be read is Refused with its file and line. Nothing here writes or runs anything.
 """
 
+from __future__ import annotations
+
 import json
 import re
 import unicodedata

@@ -4,6 +4,8 @@ Each change is one operation, worked out and checked before a file is touched, w
 what every file said before and after. Who typed it decides whether it is done or waits for a yes. Nothing is ever run.
 """
 
+from __future__ import annotations
+
 import asyncio
 import re
 from collections.abc import Callable, Mapping, Sequence

@@ -2,6 +2,8 @@
 it has read in the conversation was typed by the person or is the person's own.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial

@@ -4,6 +4,8 @@ Raise `VERSION` when a function of `core/text` returns something else: every ind
 without spaces (Han, Kana, Hangul, Thai, Lao, Khmer, Burmese) is cut into "runs".
 """
 
+from __future__ import annotations
+
 import re
 import tomllib
 import unicodedata

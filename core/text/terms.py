@@ -8,6 +8,8 @@ known by their capitals in a statement; in a question any words may be one. `nor
 file.
 """
 
+from __future__ import annotations
+
 import calendar
 import re
 import threading

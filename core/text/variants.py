@@ -6,6 +6,8 @@ Kinds of slips after Kernighan, Church, Gale: "A spelling correction program bas
 likelihoods are rough, only their order matters.
 """
 
+from __future__ import annotations
+
 import re
 import unicodedata
 from collections import defaultdict

@@ -6,6 +6,8 @@ package messages/index.json names the channels; in messages/c<id>/ are channel.j
 Names of its folders differ between years and languages.
 """
 
+from __future__ import annotations
+
 import json
 import re
 from collections.abc import Iterator

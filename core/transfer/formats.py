@@ -5,6 +5,8 @@
  "kind": "quote"?}
 """
 
+from __future__ import annotations
+
 import json
 import re
 import time

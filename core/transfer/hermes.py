@@ -1,6 +1,8 @@
 """The home of Hermes Agent: conversations in its state.db, notes in memories/MEMORY.md and USER.md. Left out, as Hermes
 itself hides them: what was undone, sessions of subagents, summaries."""
 
+from __future__ import annotations
+
 import contextlib
 import json
 from collections.abc import Iterator, Mapping

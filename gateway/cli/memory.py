@@ -1,6 +1,8 @@
 """`mneme memory`, `remember`, `facts`, `forget` and `skills`: what is kept for good, with the words that a chat has for
 it; and the memory services of one's choice."""
 
+from __future__ import annotations
+
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime

@@ -1,5 +1,7 @@
 """`mneme run`, `chat`, `remind`, `cron`, `approve`, `people`, `status`, `usage`, `check`: how it stands."""
 
+from __future__ import annotations
+
 import asyncio
 import sys
 from importlib.metadata import version

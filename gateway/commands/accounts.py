@@ -3,6 +3,8 @@
 To a link both sides say yes, in direct chats, and the owner where it lets somebody in; it is never with the owner.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,5 +1,7 @@
 """/export gives a person all that is held about them, in a direct chat only."""
 
+from __future__ import annotations
+
 import asyncio
 import gzip
 import json

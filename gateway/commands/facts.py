@@ -2,6 +2,8 @@
 facts; only the owner and who said one change it.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Sequence
 from dataclasses import replace

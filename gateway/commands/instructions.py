@@ -1,5 +1,7 @@
 """/instructions: what the assistant keeps to in one chat, in the words of whose chat it is; in a room of the owner."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 
 from core.agent.context_files import ContextFiles

@@ -1,5 +1,7 @@
 """/memory: the curated notes, what became of them, and what waits for a decision; facts are in `facts`."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Awaitable, Sequence
 from dataclasses import replace

@@ -1,5 +1,7 @@
 """/forget erases, after a yes, something with all that was made of it."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from datetime import tzinfo
 

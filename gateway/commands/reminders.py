@@ -1,5 +1,7 @@
 """/remind and /cron, `mneme remind` and `mneme cron`: reminders and scheduled questions."""
 
+from __future__ import annotations
+
 from typing import cast
 
 from core.dates.schedule import Reading

@@ -1,5 +1,7 @@
 """/skills and `mneme skills`: the procedures that are kept; /skill, which calls one by hand."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Mapping
 from dataclasses import replace
