@@ -167,15 +167,17 @@ def checked(answer: str, limit_chars: int) -> str:
     return text if len(text) <= limit_chars else text[:limit_chars].rpartition("\n")[0] + CUT
 
 
+def _turn_line(turn: Sequence[Message], zone: ZoneInfo) -> str:
+    asked = " / ".join(shortened(row.text, LINE_CHARS) for row in turn if row.role == "user")
+    answered = [shortened(row.text, LINE_CHARS) for row in turn if row.role == "assistant" and row.text]
+    end = f" → {answered[-1]}" if answered else ""
+    return f"- {_day(turn[0].created_at, zone)}: {asked}{end}"
+
+
 def ruled(rows: Sequence[Message], before: str, zone: ZoneInfo, limit_chars: int) -> str:
     """A summary by rules: what was condensed `before`, statements and decisions, and a line for each turn; the last of
     both, whether they are new or stood in a summary by rules."""
-    new, lines = statements(rows, zone), []
-    for turn in turns(rows):
-        asked = " / ".join(shortened(row.text, LINE_CHARS) for row in turn if row.role == "user")
-        answered = [shortened(row.text, LINE_CHARS) for row in turn if row.role == "assistant" and row.text]
-        end = f" → {answered[-1]}" if answered else ""
-        lines.append(f"- {_day(turn[0].created_at, zone)}: {asked}{end}")
+    new, lines = statements(rows, zone), [_turn_line(turn, zone) for turn in turns(rows)]
     if not lines:
         names = dict.fromkeys(row.tool_name for row in rows if row.tool_name)
         lines = [f"- {len(rows):,} rows of tools: {', '.join(filter(None, names))}"]

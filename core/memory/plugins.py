@@ -4,8 +4,6 @@ and makes them of their options.
 A broken plugin, and one that others can write, is a ConfigError, never a crash. It runs with all our rights.
 """
 
-from __future__ import annotations
-
 import importlib
 import re
 import sys

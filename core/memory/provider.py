@@ -3,8 +3,6 @@
 `name` and `prefetch` must be written; every other hook does nothing until it is needed.
 """
 
-from __future__ import annotations
-
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Sequence

@@ -65,10 +65,7 @@ def discovery(
     scores = scores or {}
     ordered = _by_lineage(found, scores, page_of(query).stop if query.is_turn else MATCHES_SHOWN)
     if query.is_turn and ordered:
-        # One of each, and more of those that go on without end, which may be all that was ever said.
-        least = ALSO * ordered[0][0].score
-        ranks = enumerate(zip_longest(*ordered))
-        ordered = [[match] for rank, row in ranks for match in row if match and (not rank or match.score >= least)]
+        ordered = _apart(ordered)
     page = page_of(query)
     best = ordered[page]
     flat = found[: max(0, min(query.messages, MESSAGES_MAX))]
@@ -94,6 +91,13 @@ def discovery(
         note=joined([note, _ending(has_more, query)]),
         has_more=has_more and query.page < PAGES_MAX,
     )
+
+
+def _apart(ordered: Sequence[Sequence[MessageMatch]]) -> list[list[MessageMatch]]:
+    """One of each lineage, and more of those that go on without end, which may be all that was ever said."""
+    least = ALSO * ordered[0][0].score
+    ranks = enumerate(zip_longest(*ordered))
+    return [[match] for rank, row in ranks for match in row if match and (not rank or match.score >= least)]
 
 
 def _by_lineage(found: Iterable[MessageMatch], roots: Iterable[int], most: int) -> list[list[MessageMatch]]:

@@ -211,18 +211,21 @@ def _files_in(source: Path) -> dict[str, bytes]:
             sizes = {path.relative_to(source).as_posix(): path.stat().st_size for path in paths if path.is_file()}
             return _taken(source.name, sizes, SOURCE_BYTES, lambda path: (source / path).read_bytes())
         with zipfile.ZipFile(source) as archive:
-            members = {one.filename: one for one in archive.infolist() if not one.is_dir()}
-            if link := next((name for name, one in members.items() if stat.S_ISLNK(one.external_attr >> 16)), None):
-                raise Refused(f"{link} in {source.name} is a link, so nothing was added.")
-            most = min(SOURCE_BYTES, max(RATIO_BYTES, RATIO * source.stat().st_size))
-            sizes = {name: one.file_size for name, one in members.items()}
-            return _taken(source.name, sizes, most, archive.read)
+            return _unpacked(source, archive)
     except zipfile.BadZipFile as error:
         raise Refused(f"{source.name} is neither a folder nor a whole zip archive.") from error
     except OSError as error:
         raise Refused(f"{source.name} cannot be read ({error.strerror or error}).") from error
     except _DAMAGED as error:
         raise Refused(f"{source.name} cannot be unpacked here ({error}).") from error
+
+
+def _unpacked(source: Path, archive: zipfile.ZipFile) -> dict[str, bytes]:
+    members = {one.filename: one for one in archive.infolist() if not one.is_dir()}
+    if link := next((name for name, one in members.items() if stat.S_ISLNK(one.external_attr >> 16)), None):
+        raise Refused(f"{link} in {source.name} is a link, so nothing was added.")
+    most = min(SOURCE_BYTES, max(RATIO_BYTES, RATIO * source.stat().st_size))
+    return _taken(source.name, {name: one.file_size for name, one in members.items()}, most, archive.read)
 
 
 def _taken(name: str, sizes: Mapping[str, int], most: int, read: Callable[[str], bytes]) -> dict[str, bytes]:

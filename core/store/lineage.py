@@ -18,6 +18,21 @@ from core.store.sqlite.schema import in_list, list_value
 from core.store.usage import disturb
 from core.types import Message, Scope, Session
 
+ASKED = "role = 'user' AND kind <> 'summary' AND (kind <> 'command' OR text = '')"
+"""What a person has said, also where it is erased or undone since."""
+PARTS_OF_TURN = f"""
+WITH RECURSIVE parts (id, until_id) AS (
+    SELECT CAST(:id AS INTEGER), 9223372036854775807
+    UNION ALL
+    SELECT child.id, (
+        SELECT COALESCE(MIN(id), 9223372036854775807) FROM messages WHERE session_id = child.id AND {ASKED}
+    ) FROM parts JOIN sessions ON sessions.id = parts.id AND sessions.end_reason = 'compression'
+    JOIN sessions AS child ON child.parent_id = parts.id AND child.root_id = COALESCE(sessions.root_id, sessions.id)
+    WHERE parts.until_id = 9223372036854775807
+)
+"""
+"""Session ``:id`` and, of a turn in whose middle it was condensed, the rest, which stands in its child."""
+
 CONTINUED = ("compression", "length", "idle", "daily")
 """For what a session ends that goes on in a child."""
 HOPS = 100

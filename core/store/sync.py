@@ -19,6 +19,7 @@ from typing import Literal, get_args
 
 from core.ports import Clock
 from core.store import rows
+from core.store.lineage import ASKED, PARTS_OF_TURN
 from core.store.mailbox import OutboxItem, fill_outbox_item
 from core.store.notes import OF_NOTES, VERSIONS, change_of
 from core.store.rows import MESSAGE_COLUMNS, SESSIONS, Connection, Row, message_of, session_of, turns
@@ -103,13 +104,11 @@ WHERE (at >= :since OR id > (SELECT last_id FROM told WHERE provider = :provider
     AND 'memory:' || :provider || ':notes:' || notes.id || ':on_memory_write' NOT IN (SELECT key FROM outbox)
 ORDER BY id
 """
-_ASKED = "role = 'user' AND kind <> 'summary' AND (kind <> 'command' OR text = '')"
-"""What a person has said, also where it is erased or undone since."""
 _TOLD_OF = f"""
 WITH providers AS (SELECT DISTINCT provider FROM told), gone (id, own_id, session_id, address_id, scope) AS (
     SELECT messages.id, sessions.id, CASE WHEN sessions.parent_id IS NULL THEN sessions.id ELSE COALESCE((
         SELECT asked.session_id FROM messages AS asked
-        WHERE asked.id <= messages.id AND asked.address_id = messages.address_id AND {_ASKED}
+        WHERE asked.id <= messages.id AND asked.address_id = messages.address_id AND {ASKED}
         ORDER BY asked.id DESC LIMIT 1
     ), sessions.id) END, sessions.address_id, scopes.key
     FROM messages JOIN sessions ON sessions.id = messages.session_id JOIN scopes ON scopes.id = sessions.scope_id
@@ -125,20 +124,11 @@ WHERE told.subject = 'notes'
 ORDER BY 1, 2, 4, 5
 """
 _ROWS = f"""
-WITH RECURSIVE parts (id, until_id) AS (
-    SELECT CAST(:id AS INTEGER), 9223372036854775807
-    UNION ALL
-    SELECT child.id, (
-        SELECT COALESCE(MIN(id), 9223372036854775807) FROM messages WHERE session_id = child.id AND {_ASKED}
-    ) FROM parts JOIN sessions ON sessions.id = parts.id AND sessions.end_reason = 'compression'
-    JOIN sessions AS child ON child.parent_id = parts.id AND child.root_id = COALESCE(sessions.root_id, sessions.id)
-    WHERE parts.until_id = 9223372036854775807
-)
+{PARTS_OF_TURN}
 SELECT {MESSAGE_COLUMNS} FROM parts JOIN messages ON messages.session_id = parts.id AND messages.id < parts.until_id
 WHERE messages.id > :after AND origin <> 'job' AND (kind IN ('chat', 'quote') OR {in_list("messages.id", "erased")})
 ORDER BY messages.id
 """
-"""With the rest of a turn in whose middle the session was condensed, which stands in its child."""
 
 
 @dataclass(frozen=True, slots=True)
