@@ -14,7 +14,6 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from itertools import chain
 from typing import Literal
 from zoneinfo import ZoneInfo
 
@@ -27,7 +26,7 @@ from core.facts.extraction import FactReader, ToldFact
 from core.guard.guard import Arguments, suspicion, tool_of
 from core.memory.provider import MemoryProvider
 from core.review.pending import Review
-from core.store.facts import Candidates, Fact, FactKind, Facts, Grain
+from core.store.facts import Candidates, Fact, FactKind, Facts, Grain, OtherName
 from core.store.notes import FACT, Author, Operation
 from core.text.terms import ME, entity_key, hints_of, keys_in, query_terms, terms_of
 from core.types import Account, Message, Scope, Session, Tool, ToolContext
@@ -48,11 +47,11 @@ class Question:
         self.is_past = sign("past").search(asked) is not None
         self.text, self.scopes, self.now, self.asker = asked, scopes, now, asker
 
-    def named(self, others: Sequence[str]) -> Question:
-        """The same question by these names too."""
+    def named(self, other: OtherName | None) -> Question:
+        """The same question by another name."""
         asked = copy(self)
-        asked.terms = tuple(dict.fromkeys([*self.terms, *chain.from_iterable(map(terms_of, others))]))
-        asked.keys = (*self.keys, *others, *(f"my {one}" for one in others))
+        if other is not None:
+            asked.terms, asked.keys = other.replaced(self.terms), (*self.keys, other.name, f"my {other.name}")
         return asked
 
     def wants(self, fact: Fact) -> bool:
@@ -75,6 +74,8 @@ class Question:
 
 CLOSED = 0.3
 """What is over counts so much."""
+OTHERWISE = 0.8
+"""What is found by another name counts so much."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +88,18 @@ class FactRanking:
     names: float = 0.15
     aim: float = 0.2
     half_life_days: Mapping[FactKind, float] = field(default_factory=dict)
+
+    def best(
+        self, found: Sequence[tuple[OtherName | None, Candidates]], question: Question
+    ) -> list[tuple[Fact, float]]:
+        """What `Facts.candidates` gives, best first: each by the name that it fits best."""
+        scored: dict[int, tuple[Fact, float]] = {}
+        for other, candidates in found:
+            for fact, score in self.ranked(_held(candidates), question.named(other)):
+                weighed = score if other is None else OTHERWISE * score
+                if fact.id not in scored or weighed > scored[fact.id][1]:
+                    scored[fact.id] = fact, weighed
+        return sorted(scored.values(), key=lambda item: (-item[1], -item[0].id))
 
     def ranked(self, found: Candidates, question: Question) -> list[tuple[Fact, float]]:
         """Candidates, best first, with scores from 0 to 1."""
@@ -129,10 +142,10 @@ class KnownFacts:
 
     async def search(self, question: Question, limit: int = 10) -> list[Fact]:
         """Best first; none where no word and no name of the question is known."""
-        found, others = await self._facts.candidates(
+        found = await self._facts.candidates(
             question.terms, question.keys, question.scopes, question.text, question.asker
         )
-        ranked = self._blend.ranked(_held(found), question.named(others))
+        ranked = self._blend.best(found, question)
         best = ranked[0][1] if ranked else 0.0
         worth = [fact for fact, score in ranked if score >= WORTH * best]
         current = {fact.attribute for fact in worth if fact.attribute and fact.is_open}

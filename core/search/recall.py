@@ -199,7 +199,7 @@ def _search(connection: Connection, query: SearchQuery, may_wait: bool) -> Searc
     # Any of the words: the candidates of the chunks, ranked; where these have none, and somebody searches, any message
     # with one of the words.
     asked = asked_for(query.text)
-    names = other_names(connection, asked, query.scopes, query.asker)
+    names = [other.name for other in other_names(connection, asked, query.scopes, query.asker)]
     found = any_words(index, replace(query, text=asked), names)
     if query.is_turn:
         return results.discovery(passages, query, found.matches, (), scores=found.scores)

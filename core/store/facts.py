@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import lru_cache
-from itertools import chain, groupby
-from typing import Any, Literal
+from itertools import groupby
+from typing import Any, Literal, NamedTuple
 
 from core.errors import Refused
 from core.ports import Clock
@@ -256,10 +256,22 @@ Candidates = list[tuple[Fact, float, int]]
 """Facts with bm25 from above 0, or 0, and how many of the names asked for they have."""
 
 
-def other_names(connection: Connection, text: str, scopes: Scopes, asker: Account | None) -> list[str]:
-    """What somebody or something that a text names (``my sister``) is called too by who asks (``ana``), where a fact
-    says so."""
-    found = list[str]()
+class OtherName(NamedTuple):
+    """What is `asked` for (``my sister``) is called `name` too (``ana``), as fact `fact_id` says."""
+
+    asked: str
+    name: str
+    fact_id: int
+
+    def replaced(self, terms: Sequence[str]) -> tuple[str, ...]:
+        """The terms of a question with this name in the place of the one asked for."""
+        asked = {*terms_of(self.asked)}
+        return tuple(dict.fromkeys([*terms_of(self.name), *(term for term in terms if term not in asked)]))
+
+
+def other_names(connection: Connection, text: str, scopes: Scopes, asker: Account | None) -> list[OtherName]:
+    """What somebody or something that a text names is called too by who asks, where a fact says so."""
+    found = list[OtherName]()
     for subject in (ME, *([asker.key] if asker is not None and any(scope.is_room for scope in scopes) else [])):
         values = {"scopes": scope_parameter(scopes), "subject": subject, "kin": _kin_list()}
         if known := connection.execute(_ALIASES, values).fetchall():
@@ -268,15 +280,16 @@ def other_names(connection: Connection, text: str, scopes: Scopes, asker: Accoun
     return found[:OTHERS_ASKED]
 
 
-def _named_otherwise(row: Row, subject: str, named: set[str]) -> list[str]:
+def _named_otherwise(row: Row, subject: str, named: set[str]) -> list[OtherName]:
     what, _, alias = row["attribute"].removeprefix(f"{subject}|").partition("|")
     said = (word for word in words_of(plain(row["content"])[0]) if english_kin().get(word) == what)
     ones = [alias] if what == CALLED else list(dict.fromkeys([*said, what]))
     # Of a person's full name the first will do.
     others = [row["value"], *([] if what == CALLED else [row["value"].partition(" ")[0]])]
-    if not named.isdisjoint(ones):
-        return others[:1]
-    return [] if named.isdisjoint(others) else ones
+    for asked, names in ((ones, others[:1]), (others, ones)):
+        if (one := next(filter(named.__contains__, asked), None)) is not None:
+            return [OtherName(one, name, row["id"]) for name in names]
+    return []
 
 
 @lru_cache(maxsize=1)
@@ -320,14 +333,16 @@ class Facts:
 
     async def candidates(
         self, terms: Sequence[str], keys: Sequence[str], scopes: Scopes, text: str = "", asker: Account | None = None
-    ) -> tuple[Candidates, Sequence[str]]:
-        """At most `CANDIDATES` with any of the terms or names, or of the `other_names` of what `text` names, which are
-        returned too."""
+    ) -> list[tuple[OtherName | None, Candidates]]:
+        """At most `CANDIDATES` with any of the terms or names; then by each of the `other_names` of what `text` names,
+        without the fact that says so."""
 
-        def work(connection: Connection) -> tuple[Candidates, Sequence[str]]:
-            others = other_names(connection, text, scopes, asker) if text else []
-            asked = tuple(dict.fromkeys([*terms, *chain.from_iterable(map(terms_of, others))]))
-            return _candidates(connection, asked, [*keys, *others], scopes), others
+        def work(connection: Connection) -> list[tuple[OtherName | None, Candidates]]:
+            found: list[tuple[OtherName | None, Candidates]] = [(None, _candidates(connection, terms, keys, scopes))]
+            for other in other_names(connection, text, scopes, asker) if text else ():
+                named = _candidates(connection, other.replaced(terms), [*keys, other.name], scopes)
+                found.append((other, [one for one in named if one[0].id != other.fact_id]))
+            return found
 
         # Of some thousand facts in 3 ms; to wake a reader for the few that most people have costs more.
         return await self._database.glance(work, limit_s=0.005)

@@ -10,7 +10,7 @@ import random
 import sqlite3
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -77,6 +77,24 @@ def _facts(text: str, number: int) -> list[Fact]:
 
 async def quality(folder: Path) -> str:
     """A Markdown table: hit@1 and recall@10 by blend, for all questions and by kind."""
+    count, scores = await scored(folder, BLENDS)
+    kinds = list(dict.fromkeys(kind for found in scores.values() for kind, *_ in found))
+    lines = [
+        f"{count} facts, {len(questions())} questions.",
+        "",
+        f"| hit@1 / recall@10 | all | {' | '.join(kinds)} |",
+        f"|---|---|{'---|' * len(kinds)}",
+    ]
+    for name, found in scores.items():
+        cells = [_cell(found), *(_cell([score for score in found if score[0] == kind]) for kind in kinds)]
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+async def scored(
+    folder: Path, blends: Mapping[str, FactRanking]
+) -> tuple[int, dict[str, list[tuple[str, float, float]]]]:
+    """How many facts the set teaches; by blend, of each question its kind, hit@1 and recall@10."""
     async with Database.open(folder / "quality.db") as database:
         facts = Facts(database, SteadyClock())
         count = 0
@@ -85,19 +103,10 @@ async def quality(folder: Path) -> str:
             for fact in _facts(text, number):
                 await facts.learn(fact)
                 count += 1
-        asked = questions()
-        kinds = list(dict.fromkeys(question.kind for question in asked))
-        lines = [
-            f"{count} facts, {len(asked)} questions.",
-            "",
-            f"| hit@1 / recall@10 | all | {' | '.join(kinds)} |",
-            f"|---|---|{'---|' * len(kinds)}",
-        ]
-        for name, blend in BLENDS.items():
-            scores = [(question.kind, *await _score(facts, blend, question)) for question in asked]
-            cells = [_cell(scores), *(_cell([score for score in scores if score[0] == kind]) for kind in kinds)]
-            lines.append(f"| {name} | {' | '.join(cells)} |")
-        return "\n".join(lines)
+        return count, {
+            name: [(question.kind, *await _score(facts, blend, question)) for question in questions()]
+            for name, blend in blends.items()
+        }
 
 
 def _cell(scores: Sequence[tuple[str, float, float]]) -> str:
@@ -106,8 +115,7 @@ def _cell(scores: Sequence[tuple[str, float, float]]) -> str:
 
 async def _score(facts: Facts, blend: FactRanking, question: Asked) -> tuple[float, float]:
     query = Question(question.question, SCOPES, START + timedelta(days=60))
-    found, others = await facts.candidates(query.terms, query.keys, SCOPES, query.text)
-    ranked = blend.ranked(found, query.named(others))
+    ranked = blend.best(await facts.candidates(query.terms, query.keys, SCOPES, query.text), query)
     shown = [fact.content for fact, _ in ranked[:10]]
     hits = sum(any(content.startswith(answer) for content in shown) for answer in question.answers)
     is_first = bool(shown) and shown[0].startswith(question.answers)

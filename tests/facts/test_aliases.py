@@ -12,7 +12,9 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from core.facts.claims import claims
+from core.facts.provider import FactRanking
 from core.types import Account, Address, Scope
+from tests.bench.knowing import scored
 from tests.fixtures.facts_memory import fact_reader
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 from tests.fixtures.samples import message
@@ -133,3 +135,8 @@ async def test_who_asks_decides_whose_it_is(database: Any) -> None:
     member = Account(platform="telegram", user_id="7")
     other = await database.read(lambda connection: other_names(connection, "my sister", frozenset((ROOM,)), member))
     assert (nobody, other) == ([], [])
+
+
+async def test_other_names_leave_the_other_questions_their_answers(tmp_path: Path) -> None:
+    _, scores = await scored(tmp_path, {"default": FactRanking()})
+    assert sum(is_first for _, is_first, _ in scores["default"]) >= 0.88 * len(scores["default"])

@@ -181,7 +181,7 @@ async def test_a_person_puts_a_fact_right_and_takes_it_back(facts: Facts, databa
     assert undone is not None
     assert (undone.content, undone.trust, undone.origin) == ("I live in Lisbon", known.trust, "rule")
     assert [found.id for found in await facts.of_entities(["lisbon"], OWN)] == [known.id]
-    assert await facts.candidates(["braga"], [], OWN) == ([], [])
+    assert await facts.candidates(["braga"], [], OWN) == [(None, [])]
     with pytest.raises(Refused, match="empty"):
         await facts.correct(known.id, OWN, "  ")
 
@@ -251,7 +251,7 @@ async def test_what_is_forgotten_leaves_nothing(facts: Facts, database: Database
     assert await facts.forget([lisbon.id], frozenset((BOB,))) == 0
     assert [known.content for known in await facts.page(OWN)] == ["I live in Lisbon"]
     assert (await facts.page(OWN))[0].is_open
-    assert await facts.candidates(["porto"], ["porto"], OWN) == ([], [])
+    assert await facts.candidates(["porto"], ["porto"], OWN) == [(None, [])]
     assert await facts.forget([lisbon.id], OWN) == 1
     left = await database.read(
         lambda connection: [
@@ -289,7 +289,7 @@ async def test_what_is_not_theirs_does_not_exist(facts: Facts, wrong: frozenset[
     assert await facts.correct(known.id, wrong, "x") is None
     assert await facts.undo(known.id, wrong) is None
     assert await facts.forget([known.id], wrong) == 0
-    assert await facts.candidates(["porto", "live"], ["porto"], wrong) == ([], [])
+    assert await facts.candidates(["porto", "live"], ["porto"], wrong) == [(None, [])]
     assert await facts.of_entities(["porto"], wrong) == []
     assert await facts.related(["porto"], wrong) == []
     assert await facts.conflicts(wrong) == []
@@ -321,7 +321,7 @@ async def test_of_a_message_that_was_erased_meanwhile_nothing_is_learned(
 @pytest.mark.parametrize("term", ['"', "*", "a OR b", "", "()", "x\0", "端"])
 async def test_no_term_breaks_the_search(facts: Facts, term: str) -> None:
     await facts.learn(home("Porto"))
-    assert await facts.candidates([term], [term], OWN) == ([], [])
+    assert await facts.candidates([term], [term], OWN) == [(None, [])]
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])

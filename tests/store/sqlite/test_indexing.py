@@ -418,7 +418,7 @@ def _run(statement: str, connection: sqlite3.Connection) -> None:
 
 async def found(database: Database, *terms: str) -> list[str]:
     """What the index finds, by text alone."""
-    known, _ = await Facts(database, SteadyClock()).candidates(terms, [], OWN)
+    ((_, known),) = await Facts(database, SteadyClock()).candidates(terms, [], OWN)
     return [fact.content for fact, _, _ in known]
 
 
