@@ -33,12 +33,7 @@ class ModelError(MnemeError):
     `status` as HTTP has it (413: the conversation is too long)."""
 
     def __init__(
-        self,
-        message: str,
-        *,
-        is_retryable: bool = False,
-        retry_after_s: float | None = None,
-        status: int | None = None,
+        self, message: str, *, is_retryable: bool = False, retry_after_s: float | None = None, status: int | None = None
     ) -> None:
         super().__init__(message)
         self.status = status

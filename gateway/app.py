@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from datetime import time, timedelta
 from pathlib import Path
-from zoneinfo import ZoneInfo
 
 from filelock import FileLock, Timeout
 
@@ -227,9 +226,8 @@ async def build_router(
     memory = _memory(services, helper, evidence, owner_notices, delivery)
     for cache in (memory, services.conversations):
         services.epoch_guard.caches.append(cache.invalidate)
-    recall = ExpandedRecall(
-        services.recall, services.conversations, helper, settings.model.helper, services.clock, zone
-    )
+    cheap = settings.model.helper
+    recall = ExpandedRecall(services.recall, services.conversations, helper, cheap, services.clock, services.zone)
     reminders, review = ReminderCommands(services), services.notebook.review
     plan = reminder(services.appointments, services.conversations, evidence, review, reminders.ask)
     skills = SkillCommands(services)
@@ -262,7 +260,7 @@ async def build_router(
     boundary = Boundary(
         idle=timedelta(hours=settings.sessions.idle_hours),
         daily_at=time.fromisoformat(settings.sessions.daily_at) if settings.sessions.daily_at else None,
-        zone=ZoneInfo(zone),
+        zone=services.zone,
     )
     sessions = SessionTracker(services.conversations, prompt, memory, services.clock, settings.model, helper, boundary)
     prompt.longest = windows.longest
@@ -272,7 +270,7 @@ async def build_router(
         sessions=sessions,
         memory=memory,
         flush=Flush(metered, tool_runner, settings.model, services.clock),
-        summarizer=Summarizer(helper, settings.model.helper, services.clock, zone),
+        summarizer=Summarizer(helper, cheap, services.clock, zone),
         windows=windows,
         threshold=settings.compression.threshold,
     )

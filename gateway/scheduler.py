@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 import structlog
@@ -36,6 +37,7 @@ HEADING_CHARS = 80
 """Of a question that its answer names."""
 
 
+@dataclass(eq=False, kw_only=True)
 class Scheduler:
     """Runs each active job when it is due. `deliver` gives the way to a job's target; `on_wake` is called when
     something lies in the outbox; what is more than `late_after_s` late says so. `view`: as of `EpochGuard`, raises
@@ -50,26 +52,17 @@ class Scheduler:
     pulse_s = 30.0
     """How often the rows are looked at anyway: a machine that slept, or a clock set anew, moves no timer."""
 
-    def __init__(
-        self,
-        *,
-        jobs: Jobs,
-        outbox: Outbox,
-        clock: Clock,
-        deliver: Callable[[Address], Reply],
-        late_after_s: float,
-        on_wake: Callable[[], None],
-        view: Callable[[Job], Awaitable[View]],
-    ) -> None:
-        self._jobs = jobs
-        self._outbox = outbox
-        self._clock = clock
-        self._deliver = deliver
-        self._late_after_s = late_after_s
-        self._on_wake = on_wake
-        self._view = view
-        self.on_pause: Callable[[Job, str], Awaitable[None]] | None = None
-        """Gets a job before it is paused, and why; again after a crash in between."""
+    jobs: Jobs
+    outbox: Outbox
+    clock: Clock
+    deliver: Callable[[Address], Reply]
+    late_after_s: float
+    on_wake: Callable[[], None]
+    view: Callable[[Job], Awaitable[View]]
+    on_pause: Callable[[Job, str], Awaitable[None]] | None = None
+    """Gets a job before it is paused, and why; again after a crash in between."""
+
+    def __post_init__(self) -> None:
         self._scheduler = AsyncIOScheduler(timezone=UTC, job_defaults={"misfire_grace_time": None, "coalesce": True})
         self._sink: Sink | None = None
         self._looking = asyncio.Lock()
@@ -103,10 +96,10 @@ class Scheduler:
     async def reload(self) -> None:
         """Does what is due and sets the date of the next look; called whenever the rows have changed."""
         async with self._looking:
-            sink, now = self._sink, self._clock.now()
+            sink, now = self._sink, self.clock.now()
             if sink is None:
                 return
-            planned = [(job, job.next_at) for job in await self._jobs.active() if job.next_at is not None]
+            planned = [(job, job.next_at) for job in await self.jobs.active() if job.next_at is not None]
             due = [job for job, next_at in planned if next_at <= now]
             runs = await asyncio.gather(*(self._run(job, sink) for job in due), return_exceptions=True)
             ahead = [next_at for _, next_at in planned if next_at > now]
@@ -118,30 +111,30 @@ class Scheduler:
                     ahead.append(outcome)
             if ahead:
                 # APScheduler looks at the machine's clock and we at ours: what counts is how long it is from now.
-                run_date = datetime.now(UTC) + (min(ahead) - self._clock.now())
+                run_date = datetime.now(UTC) + (min(ahead) - self.clock.now())
                 trigger = DateTrigger(run_date, timezone=UTC)
                 self._scheduler.add_job(self.reload, trigger, id="next", replace_existing=True)
 
     async def _run(self, job: Job, sink: Sink) -> datetime | None:
         """One run for one due time, whatever happened before: outbox and inbox know by their keys what a dead process
         has handed over. Returns when the job is due next."""
-        now = self._clock.now()
+        now = self.clock.now()
         try:
             due_at = latest(job.schedule, job.next_at or now, now)
             next_at = next_after(job.schedule, now)
-            await self._jobs.check(job)
-            epoch = (await self._view(job)).epoch
+            await self.jobs.check(job)
+            epoch = (await self.view(job)).epoch
         except (Refused, ConfigError) as error:
             self._log.warning("a job was paused", job=job.id, reason=str(error))
             if self.on_pause is not None:
                 await self.on_pause(job, str(error))
-            await self._jobs.change(job.id, paused_at=now, pause_reason=str(error))
+            await self.jobs.change(job.id, paused_at=now, pause_reason=str(error))
             return None
         # Only now is it sure that nothing of what is read is forgotten before it is written.
-        standing = await self._jobs.get(job.id)
+        standing = await self.jobs.get(job.id)
         if standing is None or standing.paused_at or standing.ended_at:
             return None
-        is_late = (now - due_at).total_seconds() > self._late_after_s
+        is_late = (now - due_at).total_seconds() > self.late_after_s
         late = texts.LATE.format(late=lateness(due_at, now, standing.schedule.zone)) if is_late else ""
         if standing.text and standing.is_prompt:
             question = escape(shortened(standing.text, HEADING_CHARS))
@@ -155,9 +148,9 @@ class Scheduler:
             key = f"job:{job.id}:{due_at.isoformat()}"
             answer = Answer(text=texts.REMINDER.format(id=standing.id, late=late, text=standing.text))
             item = OutboxItem(key=key, kind="reminder", address=standing.target, answer=answer, next_at=now)
-            await self._outbox.put(item, epoch=epoch)
-            self._on_wake()
-        await self._jobs.finish(job.id, now, next_at)
+            await self.outbox.put(item, epoch=epoch)
+            self.on_wake()
+        await self.jobs.finish(job.id, now, next_at)
         return next_at
 
     def reply(self, address: Address, reply_to: str | None = None) -> Reply:
@@ -165,13 +158,13 @@ class Scheduler:
         job_id = int(address.chat_id) if address.chat_id.isdecimal() else 0
 
         async def send(record: DeliveryRecord, answer: Answer) -> None:
-            job = await self._jobs.get(job_id)
+            job = await self.jobs.get(job_id)
             if job is None:
                 raise DeliveryError(f"There is no job {job_id}.", is_permanent=True)
             try:
-                await self._jobs.check(job)
-                await self._view(job)
-                reply = self._deliver(job.target)
+                await self.jobs.check(job)
+                await self.view(job)
+                reply = self.deliver(job.target)
             except Refused as refusal:
                 raise DeliveryError(str(refusal), is_permanent=True) from refusal
             except LookupError as error:

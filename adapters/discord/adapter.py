@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import InitVar, dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -57,6 +58,7 @@ WRONG_INTENT = (
 log = logging.getLogger(__name__)
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class Discord:
     """`api_url` and `gateway_url` are for a loopback server, Discord's own when None. `has_message_content`: asks for
     the privileged intent, so that guild messages that do not mention the bot can be read too. `pause_s`: the wait after
@@ -74,21 +76,15 @@ class Discord:
     down_s = 5.0
     """How long the library may try to come back by itself: its pauses grow to a quarter of an hour."""
 
-    def __init__(
-        self,
-        *,
-        token: str,
-        api_url: str | None,
-        gateway_url: str | None,
-        inbox: Inbox,
-        clock: Clock,
-        has_message_content: bool = False,
-    ) -> None:
-        self._token = token
-        self._api_url = api_url
-        self._gateway_url = gateway_url
-        self._has_message_content = has_message_content
-        self._lock = PollLock(PLATFORM, api_url or API_URL, self._token)
+    token: str
+    api_url: str | None
+    gateway_url: str | None
+    inbox: InitVar[Inbox]
+    clock: InitVar[Clock]
+    has_message_content: bool = False
+
+    def __post_init__(self, inbox: Inbox, clock: Clock) -> None:
+        self._lock = PollLock(PLATFORM, self.api_url or API_URL, self.token)
         self.events = DiscordEvents(self._ready, inbox, clock)
         self._login = asyncio.Lock()
         self._client: DiscordClient | None = None
@@ -102,7 +98,7 @@ class Discord:
     async def open(self) -> None:
         """Raises ConfigError when the token or an address is refused, or another process has the token. Discord out of
         reach is no reason to fail: `listen` waits."""
-        redirect(self._api_url, self._gateway_url)
+        redirect(self.api_url, self.gateway_url)
         await self._lock.acquire()
         try:
             await self._ready()
@@ -155,9 +151,9 @@ class Discord:
             self._client = None
             if self._is_closed:
                 raise DeliveryError("Discord: the adapter is closed")
-            client = DiscordClient(self.events, has_message_content=self._has_message_content, pause_s=self.pause_s)
+            client = DiscordClient(self.events, has_message_content=self.has_message_content, pause_s=self.pause_s)
             try:
-                await log_in(client, self._token, has_message_content=self._has_message_content)
+                await log_in(client, self.token, has_message_content=self.has_message_content)
                 self._client = client
                 self.contact = f"{client.user} (https://discord.com/users/{client.application_id})"
             except MnemeError as error:

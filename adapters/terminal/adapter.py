@@ -12,6 +12,7 @@ import re
 import sys
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -36,6 +37,7 @@ _COMMAND = re.compile(r"/(\w[\w-]{0,63})(?:\s+|$)")
 _LEAVING = frozenset({"quit", "exit"})
 
 
+@dataclass(eq=False, kw_only=True)
 class Terminal:
     """Fills the role Adapter. `home` takes the history of typed lines and the files of answers. `is_incognito`: whether
     what is typed is to be kept nowhere."""
@@ -47,32 +49,25 @@ class Terminal:
         "fine, pictures and buttons are not shown."
     )
 
-    def __init__(
-        self,
-        *,
-        home: Path,
-        clock: Clock,
-        stdin: TextIO | None = None,
-        stdout: TextIO | None = None,
-        is_incognito: Callable[[Address], bool] = lambda _: False,
-    ) -> None:
-        self._is_incognito = is_incognito
-        self._home = home
-        self._clock = clock
-        self._stdin = stdin or sys.stdin
-        self._stdout = stdout or sys.stdout
+    home: Path
+    clock: Clock
+    stdin: TextIO = field(default_factory=lambda: sys.stdin)
+    stdout: TextIO = field(default_factory=lambda: sys.stdout)
+    is_incognito: Callable[[Address], bool] = lambda _: False
+
+    def __post_init__(self) -> None:
         self._sender = Sender(id="local", name=_user_name())
         self._screen: TerminalPipe | TerminalScreen
 
     async def open(self) -> None:
-        if self._stdin.isatty() and self._stdout.isatty():
+        if self.stdin.isatty() and self.stdout.isatty():
             # Only a person needs the libraries behind a prompt, which take 13 MB.
             from adapters.terminal.screen import TerminalScreen
 
-            history, is_incognito = self._home / HISTORY, partial(self._is_incognito, ADDRESS)
-            self._screen = TerminalScreen(self._stdin, self._stdout, history, self._save, is_incognito)
+            history, is_incognito = self.home / HISTORY, partial(self.is_incognito, ADDRESS)
+            self._screen = TerminalScreen(self.stdin, self.stdout, history, self._save, is_incognito)
         else:
-            self._screen = TerminalPipe(self._stdin, self._stdout, self._save)
+            self._screen = TerminalPipe(self.stdin, self.stdout, self._save)
 
     async def listen(self, sink: Sink, commands: Sequence[CommandSpec]) -> None:
         screen = self._screen
@@ -115,14 +110,14 @@ class Terminal:
             sender=self._sender,
             text=text,
             message_id=uuid.uuid4().hex,
-            sent_at=self._clock.now(),
+            sent_at=self.clock.now(),
             is_direct=True,
             command=Command(name=match[1].lower(), arguments=text[match.end() :].strip()) if match else None,
         )
 
     def _save(self, file: File) -> str:
         """Stores a file in the home beside an earlier one of the same name."""
-        folder = self._home / FILES
+        folder = self.home / FILES
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         path = folder / (re.sub(r"[^\w.-]+", "_", file.name).lstrip(".") or "file")
         if path.exists():

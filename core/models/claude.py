@@ -12,7 +12,7 @@ import math
 import re
 import tomllib
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import InitVar, dataclass, replace
 from datetime import timedelta
 from itertools import groupby
 from pathlib import Path
@@ -54,46 +54,36 @@ _BROKEN: Sequence[tuple[str, tuple[type[Exception], ...]]] = (
     ("unreadable", (ValueError,)),
 )
 """What a call may break with, by what it means; the first that fits. With all else the connection is lost."""
-_GROWING = {
-    "text_delta": "text",
-    "thinking_delta": "thinking",
-    "signature_delta": "signature",
-    "input_json_delta": "partial_json",
-}
+_GROWING = {f"{name}_delta": name for name in ("text", "thinking", "signature")} | {"input_json_delta": "partial_json"}
 """By the kind of a delta, the field of its block that it adds to."""
 
 
+@dataclass(eq=False, kw_only=True)
 class Claude:
     """Fills the role Model. `patience_s`: the time within which a call is tried again, and the longest silence of the
     server; of a first try a third of it. `api_key` None: for servers that need no key."""
 
-    def __init__(
-        self,
-        *,
-        api_key: str | None,
-        base_url: str | None,
-        clock: Clock,
-        tries: int = 5,
-        patience_s: float = 120.0,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-    ) -> None:
+    api_key: InitVar[str | None]
+    base_url: InitVar[str | None]
+    clock: Clock
+    tries: int = 5
+    patience_s: float = 120.0
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+
+    def __post_init__(self, api_key: str | None, base_url: str | None) -> None:
         # People copy addresses with the version, which the SDK adds itself.
         self.url = (base_url or OFFICIAL_URL).rstrip("/").removesuffix("/v1")
         host = urlsplit(self.url).hostname or ""
         self._is_official = host == "api.anthropic.com"
         self._takes_marks = True
         self._key = (api_key or "").strip() or _NO_KEY
-        self._clock = clock
-        self._tries = tries
-        self._patience_s = patience_s
-        self._first_silence_s = patience_s * FIRST_SHARE if tries > 1 else patience_s
-        self._sleep = sleep
+        self._first_silence_s = self.patience_s * FIRST_SHARE if self.tries > 1 else self.patience_s
         self._log = structlog.get_logger("model")
         self._client = anthropic.AsyncAnthropic(
             api_key=self._key,
             base_url=self.url,
             max_retries=0,
-            timeout=anthropic.Timeout(patience_s, connect=min(CONNECT_S, patience_s)),
+            timeout=anthropic.Timeout(self.patience_s, connect=min(CONNECT_S, self.patience_s)),
             open_telemetry=False,
             # A proxy from the environment leads out of this machine, where a server on it cannot be found.
             http_client=anthropic.DefaultAioHttpClient(limits=_KEPT_OPEN, trust_env=host not in _LOOPBACK),
@@ -104,25 +94,25 @@ class Claude:
 
     async def complete(self, request: Request, on_text: Tell, on_wait: Tell) -> Completion:
         """Raises ModelError."""
-        ends_at = self._clock.now() + timedelta(seconds=self._patience_s)
+        ends_at = self.clock.now() + timedelta(seconds=self.patience_s)
         breaks = tries = 0
-        most = 1 if request.is_trial else self._tries
+        most = 1 if request.is_trial else self.tries
         while True:
             tries += 1
-            left_s = (ends_at - self._clock.now()).total_seconds() if tries > 1 else 0.0
+            left_s = (ends_at - self.clock.now()).total_seconds() if tries > 1 else 0.0
             answer = StreamedAnswer()
             try:
                 return await self._attempt(request, answer, on_text, max(self._first_silence_s, left_s))
             except ModelFailure as failure:
                 breaks += bool(answer.blocks)
                 pause_s = _pause_s(tries, failure.retry_after_s)
-                is_late = self._clock.now() + timedelta(seconds=pause_s) > ends_at
+                is_late = self.clock.now() + timedelta(seconds=pause_s) > ends_at
                 if not failure.is_retryable or breaks > 1 or tries >= most or is_late:
                     raise
                 shown_s = max(1, math.ceil(pause_s))
                 self._log.info("the model is asked again", why=failure.logged, pause_s=shown_s, tried=tries)
                 on_wait(f"{failure.clause}; trying again in {shown_s} s ({tries + 1} of {most}).")
-            await self._sleep(pause_s)
+            await self.sleep(pause_s)
 
     async def reach(self, model: str) -> str:
         """Asks the model for one token, which proves key, credit and name; returns a sentence. Raises ModelError."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Annotated, Literal
 from zoneinfo import ZoneInfo
@@ -31,7 +31,6 @@ NO_MODEL = "Set ANTHROPIC_API_KEY, or ANTHROPIC_BASE_URL for a server of your ow
 NO_WISH = "They look for nothing in particular: tell what it was about."
 QUESTION_CHARS = 2_000
 SEARCHES = 5
-EXPANSION_S = 10.0
 EXPANSION_TOKENS = 400
 QUESTION_SHARE = 0.5
 QUESTION_WEIGHT = 1.5
@@ -47,49 +46,42 @@ _SEARCHES = TypeAdapter(
 )
 
 CALLS_AT_ONCE = 3
-SUMMARIES_S = 90.0
 TRANSCRIPT_CHARS = 100_000
 SUMMARY_CHARS = (400, 2_000)
 """The shortest and the longest that is asked for; between them, what two thirds of the caller's budget allow."""
 SUMMARY_TOKENS = 2_000
 EARLIER, LATER = "[… earlier messages left out]\n", "\n[… later messages left out]"
+_log = structlog.get_logger("expansion")
 
 
+@dataclass(eq=False)
 class ExpandedRecall:
-    """Recall whose queries may be expanded and summarised; `name` is the cheap model, None for `model`: there is
-    none."""
+    """`plain` recall whose queries may be expanded and summarised; `name` is the cheap model, None for `model`: there
+    is none."""
 
-    expansion_s = EXPANSION_S
-    summaries_s = SUMMARIES_S
+    expansion_s = 10.0
+    summaries_s = 90.0
 
-    def __init__(
-        self,
-        recall: Recall,
-        conversations: Conversations,
-        model: Model | None,
-        name: str,
-        clock: Clock,
-        zone: str = "UTC",
-    ) -> None:
-        self._recall = recall
-        self._conversations = conversations
-        self._model = model
-        self._name = name
-        self._clock = clock
-        self._zone = ZoneInfo(zone)
+    plain: Recall
+    conversations: Conversations
+    model: Model | None
+    name: str
+    clock: Clock
+    zone: ZoneInfo
+
+    def __post_init__(self) -> None:
         self._calls = asyncio.Semaphore(CALLS_AT_ONCE)
-        self._log = structlog.get_logger("expansion")
 
     async def recall(self, query: SearchQuery) -> SearchResults:
         """Expands and summarises only where the query says so; filters in its text hold for every search made of it."""
         if not (query.is_expanded or query.is_summarized):
-            return await self._recall.recall(query)
+            return await self.plain.recall(query)
         started = time.perf_counter()
-        asked = read_filters(query, self._clock.now(), self._zone)
+        asked = read_filters(query, self.clock.now(), self.zone)
         # The filters are taken out: what is left must not be read as filters once more.
         plain = replace(asked.query, is_prose=True, is_expanded=False, is_summarized=False, budget_chars=None)
         is_expanded = query.is_expanded and bool(plain.text.strip()) and plain.around is None
-        found = await (self._expanded(plain) if is_expanded else self._recall.recall(plain))
+        found = await (self._expanded(plain) if is_expanded else self.plain.recall(plain))
         if query.is_summarized and found.sessions:
             found = await self._summarized(found, plain, query.budget_chars)
         if query.budget_chars is not None:
@@ -104,18 +96,18 @@ class ExpandedRecall:
                 searches = await self._searches(query.text, query.payer)
         except (ModelError, TimeoutError, ValidationError) as error:
             why = str(error) if isinstance(error, ModelError) else "The model gave no searches."
-            return _noted(await self._recall.recall(query), f"{NOT_EXPANDED} {why}")
+            return _noted(await self.plain.recall(query), f"{NOT_EXPANDED} {why}")
         if not searches:
-            return await self._recall.recall(query)
+            return await self.plain.recall(query)
         each = replace(query, limit=SESSIONS_MAX, page=1)
-        results = [await self._recall.recall(replace(each, text=text)) for text in (query.text, *searches)]
+        results = [await self.plain.recall(replace(each, text=text)) for text in (query.text, *searches)]
         listed = ", ".join(f"“{search}”" for search in searches)
         return _noted(_merged(results, query), f"I also searched for {listed}.")
 
     async def _searches(self, question: str, payer: Payer) -> list[str]:
         """At most five searches besides the question; raises ModelError, ValidationError."""
         question = " ".join(question.split())
-        today = self._clock.now().astimezone(self._zone)
+        today = self.clock.now().astimezone(self.zone)
         asked = neutralise(question[:QUESTION_CHARS])
         text = f"Today is {today:%A} {today.day} {today:%B %Y}. The question:\n\n{asked}"
         completion = await self._complete("expansion", (text,), EXPANSION_TOKENS, payer)
@@ -129,11 +121,11 @@ class ExpandedRecall:
         self, kind: Literal["expansion", "summary"], texts: Sequence[str], max_tokens: int, payer: Payer
     ) -> Completion:
         """One call about these texts."""
-        if self._model is None:
+        if self.model is None:
             raise ModelError(NO_MODEL)
         order = language_data("prompts", "core.search")[kind]
-        completion = await ask(self._model, self._name, kind, order, texts, max_tokens=max_tokens, payer=payer)
-        self._log.info("the model has helped", kind=kind, tokens=completion.usage.sent + completion.usage.output)
+        completion = await ask(self.model, self.name, kind, order, texts, max_tokens=max_tokens, payer=payer)
+        _log.info("the model has helped", kind=kind, tokens=completion.usage.sent + completion.usage.output)
         return completion
 
     async def _summarized(self, results: SearchResults, query: SearchQuery, budget_chars: int | None) -> SearchResults:
@@ -187,7 +179,7 @@ class ExpandedRecall:
         matched = {hit.message_id for hit in found.matches}
         matched |= {item.message_id for item in found.window if item.is_anchor}
         ids = dict.fromkeys([found.session.id, *(hit.session_id for hit in found.matches)])
-        rows = [row for id_ in ids for row in await self._conversations.transcript(id_, query.scopes)]
+        rows = [row for id_ in ids for row in await self.conversations.transcript(id_, query.scopes)]
         lines, places = list[str](), list[int]()
         for row in sorted(rows, key=lambda row: row.id):
             if not _is_shown(row, query.hidden):
@@ -195,7 +187,7 @@ class ExpandedRecall:
             if row.id in matched:
                 places.append(len(lines))
             who = " ".join(row.sender.name.split()) if row.sender else "Person"
-            at = row.created_at.astimezone(self._zone)
+            at = row.created_at.astimezone(self.zone)
             head = f"({at:%A} {at.day} {at:%B %Y}, {at:%H:%M}) {'Assistant' if row.role == 'assistant' else who}: "
             lines.append(head + row.text)
         title = f"Title: {' '.join(found.session.title.split())}\n\n" if found.session.title else ""

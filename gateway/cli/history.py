@@ -107,10 +107,8 @@ async def _searching(services: Services, query: SearchQuery) -> AsyncIterator[Hi
     model = client(settings, services.clock)
     try:
         helper = None if model is None else MeteredModel(model, services.usage_log, services.clock)
-        zone = settings.general.zone
-        yield ExpandedRecall(
-            services.recall, services.conversations, helper, settings.model.helper, services.clock, zone
-        )
+        cheap = settings.model.helper
+        yield ExpandedRecall(services.recall, services.conversations, helper, cheap, services.clock, services.zone)
     finally:
         if model is not None:
             await model.close()

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
@@ -37,9 +38,8 @@ class Expanded(Mneme):
         self._stack.push_async_callback(model.close)
         path = Path(self._folder.name) / "state.db"
         database = await self._stack.enter_async_context(Database.open(path))
-        self._research = ExpandedRecall(
-            self._recall, Conversations(database, clock), model, settings.model.helper, clock
-        )
+        conversations, zone = Conversations(database, clock), ZoneInfo("UTC")
+        self._research = ExpandedRecall(self._recall, conversations, model, settings.model.helper, clock, zone)
 
     def _ask(self, text: str, count: int) -> SearchResults:
         if self._last is None or self._last[0] != text:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -27,7 +28,7 @@ async def _note(database: Database, model: ScriptedModel, text: str = ASKED, lim
     await StoredHistory(database).session(["the ferry"])
     clock = SteadyClock()
     recall = ExpandedRecall(
-        Recall(database, clock), Conversations(database, clock), model, "small", clock, "Europe/Lisbon"
+        Recall(database, clock), Conversations(database, clock), model, "small", clock, ZoneInfo("Europe/Lisbon")
     )
     recall.expansion_s = limit_s
     found = await recall.recall(SearchQuery(scopes=frozenset({ANA}), text=text, is_expanded=True))

@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -33,7 +34,9 @@ def stored(database: Database) -> StoredHistory:
 
 def _research(database: Database, model: Model | None) -> ExpandedRecall:
     clock = SteadyClock()
-    return ExpandedRecall(Recall(database, clock), Conversations(database, clock), model, "small", clock, "UTC")
+    return ExpandedRecall(
+        Recall(database, clock), Conversations(database, clock), model, "small", clock, ZoneInfo("UTC")
+    )
 
 
 async def _ask(database: Database, text: str, *searches: str, **changes: object) -> SearchResults:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from zoneinfo import ZoneInfo
 
 import pytest
 from jsonschema import Draft202012Validator
 
 from core.errors import ToolError
-from core.search.expansion import EXPANSION_S, SUMMARIES_S, ExpandedRecall
+from core.search.expansion import ExpandedRecall
 from core.search.recall import BUDGET_CHARS, Recall, session_search
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
@@ -135,7 +136,8 @@ async def test_help_of_a_model(
 ) -> None:
     await stored.session(["the boat", "noted"])
     model = ScriptedModel(says('["boat"]'), says("They took the boat."))
-    research = ExpandedRecall(Recall(database, clock), Conversations(database, clock), model, "small", clock)
+    recall, zone = Recall(database, clock), ZoneInfo("UTC")
+    research = ExpandedRecall(recall, Conversations(database, clock), model, "small", clock, zone)
     tool = session_search(research)
     found = json.loads(await tool.run({"query": "ferry", "expand": True, "summarize": True}, context))
     assert [one["summary"] for one in found["sessions"]] == ["They took the boat."]
@@ -143,7 +145,7 @@ async def test_help_of_a_model(
     plain = json.loads(await tool.run({"query": "boat"}, context))
     assert "summary" not in plain["sessions"][0]
     assert len(model.requests) == 2
-    assert tool.patience_s > EXPANSION_S + SUMMARIES_S
+    assert tool.patience_s > ExpandedRecall.expansion_s + ExpandedRecall.summaries_s
 
 
 async def test_the_wrong_person_and_the_models_own_window(

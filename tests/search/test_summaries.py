@@ -51,7 +51,7 @@ async def _told(database: Database, model: Model, query: SearchQuery = MINE, lim
 
 def _expanded(database: Database, model: Model | None, name: str = "small") -> ExpandedRecall:
     clock = SteadyClock()
-    return ExpandedRecall(Recall(database, clock), Conversations(database, clock), model, name, clock, ZONE.key)
+    return ExpandedRecall(Recall(database, clock), Conversations(database, clock), model, name, clock, ZONE)
 
 
 async def test_what_the_model_is_sent(stored: StoredHistory, database: Database) -> None:
