@@ -21,8 +21,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from config.masking import hide, masked
 
-DEFAULTS = Path(__file__).with_name("default.toml")
-SOUL = Path(__file__).with_name("soul.md")
+DEFAULTS, PROBLEMS, SOUL = map(Path(__file__).with_name, ("default.toml", "problems.toml", "soul.md"))
 PLATFORMS = ("telegram", "discord")
 
 ENVIRONMENT: Mapping[str, str] = {
@@ -425,24 +424,6 @@ def _named(options: Mapping[str, Any]) -> Iterator[str]:
             yield value
 
 
-_SAID: Mapping[str, str] = {
-    "extra_forbidden": "is not an option; config/default.toml has them all",
-    "model_type": "should be a table, written [{path}]",
-    "dict_type": "should be a table, written [{path}]",
-    "mapping_type": "should be a table, written [{path}]",
-    "bool_type": "should be true or false",
-    "int_type": "should be a whole number",
-    "float_type": "should be a number",
-    "finite_number": "should be a number, neither nan nor inf",
-    "string_type": "should be a text in quotes",
-    "string_too_short": "should be a text that is not empty",
-    "tuple_type": "should be a list in brackets",
-    "missing": "should be there too",
-    "value_error": "{error}",
-}
-"""Pydantic's kinds of error in the words of somebody who edits TOML."""
-
-
 def _problem(detail: Any) -> str:
     first, *rest = detail["loc"]
     path = ENVIRONMENT.get(first, first) + "".join(
@@ -452,6 +433,6 @@ def _problem(detail: Any) -> str:
     if kind == "literal_error":
         listed = str(context["expected"]).replace("'", '"')
         return f"{path}: should be {re.sub('True|False', lambda found: found[0].lower(), listed)}"
-    if kind not in _SAID:
-        return f"{path}: {str(detail['msg']).removeprefix('Input ')}"
-    return f"{path}: {_SAID[kind].format(path=path, error=context.get('error'))}"
+    if said := tomllib.loads(PROBLEMS.read_text(encoding="utf-8")).get(kind):
+        return f"{path}: {said.format(path=path, error=context.get('error'))}"
+    return f"{path}: {str(detail['msg']).removeprefix('Input ')}"

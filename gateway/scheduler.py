@@ -25,7 +25,7 @@ from core.ports import Clock, DeliveryRecord, Reply, Sink
 from core.store.epoch import View
 from core.store.jobs import Job, Jobs
 from core.store.mailbox import Outbox, OutboxItem
-from core.text.normalize import shortened
+from core.text.normalize import language_data, shortened
 from core.types import Address, Answer, CommandSpec, ErasureEpoch, Inbound, Sender
 from gateway import texts
 
@@ -45,10 +45,7 @@ class Scheduler:
 
     platform = PLATFORM
     problem = contact = ""
-    hint = (
-        "This is a scheduled session: nobody is waiting and nobody can answer a question. The message is a task that "
-        "was planned earlier. Do it and answer with the result alone; it is delivered to the chat it was planned in."
-    )
+    hint = language_data("hints", "adapters")[PLATFORM]
     pulse_s = 30.0
     """How often the rows are looked at anyway: a machine that slept, or a clock set anew, moves no timer."""
 

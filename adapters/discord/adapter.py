@@ -27,6 +27,7 @@ from adapters.discord.normalize import PLATFORM, described
 from adapters.poll_lock import PollLock
 from core.errors import ConfigError, DeliveryError, MnemeError
 from core.ports import Clock, Reply, Sink
+from core.text.normalize import language_data
 from core.types import Address, CommandSpec
 
 if TYPE_CHECKING:
@@ -66,12 +67,7 @@ class Discord:
 
     platform = PLATFORM
     contact = "your bot"
-    hint = (
-        "The conversation takes place on Discord. Markdown is rendered: bold, italic, strikethrough, headings, lists, "
-        "quotes, `code`, fenced code blocks with a language. Tables appear as monospaced text, so prefer short lists "
-        "to wide tables. Images cannot be embedded, mentions notify nobody. Long answers are split into several "
-        "messages."
-    )
+    hint = language_data("hints", "adapters")[PLATFORM]
     pause_s = 4.0
     down_s = 5.0
     """How long the library may try to come back by itself: its pauses grow to a quarter of an hour."""

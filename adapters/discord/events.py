@@ -17,16 +17,9 @@ from weakref import WeakValueDictionary
 
 import discord
 
+from adapters.discord import normalize
 from adapters.discord.messages import UNREACHABLE, UNREADABLE, DiscordInteraction, DiscordMessages, delivered
-from adapters.discord.normalize import (
-    PLATFORM,
-    DiscordChannel,
-    channel_of,
-    from_delete,
-    from_edit,
-    from_interaction,
-    from_message,
-)
+from adapters.discord.normalize import PLATFORM, DiscordChannel
 from adapters.streaming import StreamedReply
 from core.errors import DeliveryError, MnemeError, StoreError
 from core.ports import Clock, Reply, Sink, Suggester
@@ -108,7 +101,9 @@ class DiscordEvents:
                 self._start_taking(message.channel.id, message, raw, self._reader(message))
             case "raw_message_edit":
                 after, before, bot = told.message, told.cached_message, _bot(told.message)
-                self._start_taking(told.channel_id, after, raw, lambda channel: from_edit(after, before, channel, bot))
+                self._start_taking(
+                    told.channel_id, after, raw, lambda channel: normalize.from_edit(after, before, channel, bot)
+                )
             case "raw_message_delete":
                 self._start_deleting(told.channel_id, told.message_id, told.cached_message, raw)
             case "raw_bulk_message_delete":
@@ -129,11 +124,11 @@ class DiscordEvents:
     async def locate(self, channel_id: int, known: object = None, user_id: int | None = None) -> DiscordChannel | None:
         """A channel by id, asked of Discord when the library does not know it; None where the bot may not see it.
         `known`: the library's object, `user_id`: whose direct chat it is."""
-        found = self._channels.get(channel_id) or channel_of(known, user_id)
+        found = self._channels.get(channel_id) or normalize.channel_of(known, user_id)
         if found is None:
             client = await self.client()
             try:
-                found = channel_of(client.get_channel(channel_id) or await client.fetch_channel(channel_id))
+                found = normalize.channel_of(client.get_channel(channel_id) or await client.fetch_channel(channel_id))
             except (discord.Forbidden, discord.NotFound) as error:
                 log.warning("Channel %d of Discord cannot be looked up: %s", channel_id, error)
         if found is not None:
@@ -198,7 +193,9 @@ class DiscordEvents:
     def _start_deleting(self, channel_id: int, message_id: int, before: discord.Message | None, raw: Any) -> None:
         """`before`: the message where the library still knew it."""
         now = self._clock.now()
-        self._start_taking(channel_id, before, raw, lambda channel: from_delete(message_id, before, channel, now))
+        self._start_taking(
+            channel_id, before, raw, lambda channel: normalize.from_delete(message_id, before, channel, now)
+        )
 
     async def _admit(self, sink: Sink, channel_id: int, known: object, read: _Reader) -> int | None:
         channel = await self.locate(channel_id, known)
@@ -210,7 +207,7 @@ class DiscordEvents:
 
     def _reader(self, message: discord.Message) -> _Reader:
         bot, specs = _bot(message), self._specs
-        return lambda channel: from_message(message, channel, bot, specs)
+        return lambda channel: normalize.from_message(message, channel, bot, specs)
 
     async def _take_interaction(self, sink: Sink, interaction: discord.Interaction[discord.Client], raw: Any) -> None:
         # What a button gives is for who pressed it; a command says so itself, an unknown one tells nobody else.
@@ -222,7 +219,9 @@ class DiscordEvents:
             channel = await self._place_of(interaction)
             if channel is None:
                 return None
-            return await sink.admit(from_interaction(interaction, channel, self._specs), StreamedReply(messages))
+            return await sink.admit(
+                normalize.from_interaction(interaction, channel, self._specs), StreamedReply(messages)
+            )
 
         loop = asyncio.get_running_loop()
         deferral = loop.call_later(self.defer_after_s, lambda: self.start(messages.defer()))
@@ -238,7 +237,7 @@ class DiscordEvents:
         given = [one for one in options if one.get("focused")] if isinstance(options, list) else []
         try:
             if given and (channel := await self._place_of(interaction)) is not None:
-                inbound = from_interaction(interaction, channel, self._specs)
+                inbound = normalize.from_interaction(interaction, channel, self._specs)
                 found = await sink.suggest(inbound, str(given[0]["value"]))
                 choices = [discord.app_commands.Choice(name=name, value=value) for value, name in found.items()]
                 await interaction.response.autocomplete(choices[:SUGGESTIONS])

@@ -156,9 +156,8 @@ class DiscordMessages(_Messages):
         channel = await self._channel()
         options = dressed(answer)
         if self._reply_to is not None:
-            options["reference"] = discord.MessageReference(
-                message_id=self._reply_to, channel_id=channel.id, fail_if_not_exists=False
-            )
+            answered = channel.get_partial_message(self._reply_to)
+            options["reference"] = answered.to_reference(fail_if_not_exists=False)
         key = hashlib.sha256(nonce.encode()).hexdigest()[:LIMIT_NONCE]
         text = to_discord(part)
         with delivered():

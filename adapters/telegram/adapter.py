@@ -21,6 +21,7 @@ from adapters.telegram.messages import CONFLICT, FloodError, TelegramMessages, T
 from adapters.telegram.normalize import PLATFORM, moved, normalize
 from core.errors import ConfigError, DeliveryError, MnemeError, StoreError
 from core.ports import Clock, Reply, Sink
+from core.text.normalize import language_data
 from core.types import Address, CommandSpec, Json
 
 if TYPE_CHECKING:
@@ -49,12 +50,7 @@ class Telegram:
 
     platform = PLATFORM
     contact = "your bot"
-    hint = (
-        "The conversation takes place on Telegram, mostly read on a phone. Markdown is rendered: bold, italic, "
-        "strikethrough, links, `code`, fenced code blocks with a language, quotes and lists. Headings appear as bold "
-        "lines and tables as monospaced text, so prefer short lists to wide tables. Images cannot be embedded. "
-        "Answers over 4096 characters are split into several messages."
-    )
+    hint = language_data("hints", "adapters")[PLATFORM]
     poll_timeout_s = 30
     pause_s = 1.0
 

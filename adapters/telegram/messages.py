@@ -345,12 +345,8 @@ class TelegramMessages:
 
 def _shown(part: StyledText, answer: Answer | None) -> dict[str, Any]:
     """A text with its buttons, as arguments of the library."""
-    return {
-        "text": part.text,
-        "entities": _entities(part),
-        "reply_markup": _keyboard(answer),
-        "link_preview_options": _NO_PREVIEW,
-    }
+    shown = {"text": part.text, "entities": _entities(part), "reply_markup": _keyboard(answer)}
+    return {**shown, "link_preview_options": _NO_PREVIEW}
 
 
 def _entities(part: StyledText) -> list[telegram.MessageEntity]:

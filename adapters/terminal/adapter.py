@@ -21,7 +21,7 @@ from adapters.streaming import QuietReply
 from core.errors import DeliveryError, StoreError
 from core.markup.markdown import off_loop, to_plain
 from core.ports import Clock, DeliveryRecord, Reply, Sink
-from core.text.normalize import legible
+from core.text.normalize import language_data, legible
 from core.types import LOCAL, Address, Answer, Command, CommandSpec, File, Inbound, Sender
 
 if TYPE_CHECKING:
@@ -44,10 +44,7 @@ class Terminal:
 
     platform = "terminal"
     problem = contact = ""
-    hint = (
-        "The person reads you in a terminal. Markdown is rendered there: headings, lists, tables and code blocks are "
-        "fine, pictures and buttons are not shown."
-    )
+    hint = language_data("hints", "adapters")["terminal"]
 
     home: Path
     clock: Clock

@@ -16,17 +16,7 @@ from zoneinfo import ZoneInfo
 
 from core.dates.grammar import clean, pattern, words
 from core.dates.grammar import read as read_moment
-from core.dates.schedule import (
-    DEFAULT_HOUR,
-    EXAMPLES,
-    Reading,
-    Schedule,
-    When,
-    cron_schedule,
-    existing,
-    next_after,
-    zone_info,
-)
+from core.dates.schedule import EXAMPLES, PARTS, Reading, Schedule, When, existing, from_cron, next_after, zone_info
 from core.errors import Refused
 
 _LONGEST_CHARS = 10_000
@@ -95,7 +85,7 @@ def _ruled(line: str, now: datetime, zone: ZoneInfo) -> Reading | None:
     text = fields[5] if len(fields) > 5 else ""
     # A sixth field would be the seconds of another dialect, in front.
     is_five = not (text and _CRONLIKE.fullmatch(text.split(maxsplit=1)[0]))
-    return Reading(schedule=cron_schedule(fields[:5], zone), text=text, is_certain=is_five)
+    return Reading(schedule=from_cron(fields[:5], zone), text=text, is_certain=is_five)
 
 
 def read(line: str, now: datetime, zone: ZoneInfo) -> Reading | None:
@@ -226,7 +216,7 @@ def _meant(piece: str, script: Mapping[str, Any], here: datetime) -> datetime | 
             if day is not None and not has_hour and hour <= 23 and minute <= 59:
                 return day.replace(hour=hour, minute=minute, second=0)
     moment, has_hour = _guessed(piece, script, here)
-    return moment if moment is None or has_hour else moment.replace(hour=DEFAULT_HOUR, minute=0, second=0)
+    return moment if moment is None or has_hour else moment.replace(hour=PARTS["morning"], minute=0, second=0)
 
 
 def _guessed(piece: str, script: Mapping[str, Any], here: datetime) -> tuple[datetime | None, bool]:

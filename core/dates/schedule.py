@@ -20,11 +20,10 @@ from cronsim import CronSim, CronSimError
 
 from core.errors import ConfigError, Refused
 
-DEFAULT_HOUR = 9
 EXAMPLES = "Write it like 'tomorrow at 9 call Ana', 'in 20 minutes tea' or 'every monday at 8:30 stand-up'."
 _DAY = timedelta(days=1)
 PARTS = {"morning": 9, "afternoon": 15, "evening": 19, "night": 20}
-"""The hour meant by a part of the day without a clock time."""
+"""The hour meant by a part of the day without a clock time; by a day alone, the morning's."""
 _AT = re.compile(r"At (\d\d:\d\d(?:(?:,| and|, and) \d\d:\d\d)*) (.+)")
 _UNITS = ((604800, "week"), (86400, "day"), (3600, "hour"), (60, "minute"), (1, "second"))
 
@@ -115,7 +114,7 @@ class When:
 
     def _clock(self) -> Clock:
         if not self.clocks:
-            return Clock(PARTS.get(self.part or "", DEFAULT_HOUR))
+            return Clock(PARTS[self.part or "morning"])
         hour, minute, _ = self.clocks[0]
         if not self.part or not 1 <= hour <= 12:
             return self.clocks[0]
@@ -261,7 +260,7 @@ def _cron_days(weekdays: tuple[int, ...]) -> str:
     return ",".join(str((day + 1) % 7) for day in weekdays)
 
 
-def cron_schedule(fields: Sequence[str], zone: ZoneInfo) -> Schedule:
+def from_cron(fields: Sequence[str], zone: ZoneInfo) -> Schedule:
     """Of five fields; raises Refused for a line that never comes."""
     cron = " ".join(fields)
     try:

@@ -14,8 +14,8 @@ import tomllib
 import unicodedata
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 from functools import cache
-from importlib.resources import files
 from itertools import groupby
+from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -26,6 +26,7 @@ from core.guard.fence import neutralise
 from core.text.normalize import language_data, on_one_line
 from core.types import Json, Tool, ToolContext
 
+_DATA: Mapping[str, Any] = tomllib.loads(Path(__file__).with_name("patterns.toml").read_text("utf-8"))
 LIMIT_CHARS = 50_000
 """Longer text is not looked at: that is a finding by itself."""
 RIGHT_TO_LEFT = "\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc"
@@ -68,12 +69,7 @@ _BALANCED = re.compile(
 """A piece that is read in a direction of its own, as right-to-left text needs it; its first sign."""
 _RIGHT_TO_LEFT = re.compile(f"[{RIGHT_TO_LEFT}]")
 
-LATIN_LIKE = frozenset(
-    "\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0456\u0458\u0455\u04bb\u0501\u051b\u051d\u0433\u043a\u043f\u0438"
-    "\u0410\u0412\u0415\u041a\u041c\u041d\u041e\u0420\u0421\u0422\u0423\u0425\u0406\u0408\u0405\u0432\u043c\u0442"
-    "\u03b1\u03b5\u03b9\u03ba\u03bd\u03bf\u03c1\u03c4\u03c5\u03c7\u0391\u0392\u0395\u0396\u0397\u0399\u039a\u039c"
-    "\u039d\u039f\u03a1\u03a4\u03a5\u03a7\u0570\u0578\u057d\u0581\u0585\u13a0\u13a1\u13a2\u13aa\u13ac\u13d2\u13da"
-)
+LATIN_LIKE = frozenset(_DATA["latin_like"])
 """Letters of Cyrillic, Greek, Armenian and Cherokee that are drawn like Latin ones."""
 _LATIN_TWINS = LATIN_LIKE - set("\u0433\u043a\u043f\u0438\u0432\u043c\u0442\u03b1\u03b9\u03ba\u03c1\u03c4\u03c7")
 _CYRILLIC_LIKE = frozenset("aceopxyikmtbhnurABCEHKMOPTXY")
@@ -81,16 +77,7 @@ _WORD = re.compile(r"[^\W\d_]{3,100}")
 _MIXED = re.compile("[A-Za-z][\u0370-\u058f\u13a0-\u13f5]|[\u0370-\u058f\u13a0-\u13f5][A-Za-z]")
 _WORD_END = re.compile(r"[)\s]")
 
-REASONS = {
-    "length": f"more than {LIMIT_CHARS:,} characters, which is more than can be looked at",
-    "control": "control characters",
-    "invisible": "invisible characters",
-    "direction": "characters that turn the direction of reading",
-    "lookalike": "a word with letters of another alphabet that look the same",
-    "forgery": "what looks like a message of this program's own",
-    "exfiltration": "an address that data would be sent to",
-    "secret": "a key or a link with a secret in it",
-}
+REASONS: Mapping[str, str] = _DATA["reasons"]
 
 NAME_CHARS, MARKS_MOST = 64, 3
 """Of a name; on one letter of it: as many as Hebrew, Arabic and Burmese need."""
@@ -130,7 +117,7 @@ class Pattern:
 def suspicion(text: str) -> str | None:
     """The first thing in `text` that no honest text has, as a noun phrase; None when there is nothing."""
     if len(text) > LIMIT_CHARS:
-        return REASONS["length"]
+        return REASONS["length"].format(most=LIMIT_CHARS)
     if (place := next(_places(text), None)) is not None:
         sign = text[place]
         kind = "direction" if re.match(f"[{_TURNING}]", sign) else "invisible"
@@ -155,8 +142,7 @@ def cleaned(text: str) -> str:
 
 @cache
 def _patterns() -> tuple[Pattern, ...]:
-    tables = tomllib.loads(files("core.guard").joinpath("patterns.toml").read_text("utf-8"))["pattern"]
-    return tuple(map(Pattern, tables))
+    return tuple(map(Pattern, _DATA["pattern"]))
 
 
 def mixed_word(text: str) -> str | None:

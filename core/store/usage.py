@@ -290,12 +290,7 @@ class UsageLog:
         return await self._database.glance(work)
 
     def _budget(
-        self,
-        connection: Connection,
-        scope: Scope,
-        limits: Limits,
-        values: Mapping[str, object],
-        names: Sequence[str],
+        self, connection: Connection, scope: Scope, limits: Limits, values: Mapping[str, object], names: Sequence[str]
     ) -> Budget:
         whose, most = (_OF_ROOM, limits.room_day) if scope.is_room else (_OF_PERSON, limits.day)
         calls = connection.execute(f"{_CALLED} {whose} GROUP BY model", values).fetchall()

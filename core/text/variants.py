@@ -190,10 +190,7 @@ def _times(hour: int, minute: str | None, half: str) -> Iterator[Way]:
 
 
 _KEYBOARD = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
-_ALPHABETS = (
-    ("abcdefghijklmnopqrstuvwxyz", "aeiouy"),
-    ("абвгдежзийклмнопрстуфхцчшщъыьэюя", "аеиоуыэюя"),
-)
+_ALPHABETS = (("abcdefghijklmnopqrstuvwxyz", "aeiouy"), ("абвгдежзийклмнопрстуфхцчшщъыьэюя", "аеиоуыэюя"))
 """Letters and the vowels among them; what a word is mended with are those of its first letter."""
 SWAPPED, DOUBLED, DROPPED, ADDED, BESIDE, VOWEL = 1.0, 1.0, 0.7, 0.5, 0.8, 0.4
 FIRST = 0.6  # the first letter is seldom wrong

@@ -16,15 +16,12 @@ from typing import Any, BinaryIO
 
 from core.errors import HistoryError
 from core.store.archive import Conversation, Skipped, TransferRecord
+from core.transfer import formats
 from core.transfer.formats import (
     HIDDEN,
     SHAPELESS,
-    VALUE_BYTES,
     Choices,
     conversation_of,
-    from_seconds,
-    from_text,
-    is_among,
     json_values,
     listed,
     mapping,
@@ -90,9 +87,9 @@ def _telegram_record(conversation: Conversation, choices: Choices, message: Any,
     if message.get("type") in ("service", "unsupported"):
         return Skipped(reason=SERVICE)
     # Exports from before 2022 have only the local time of the computer that made them.
-    at = from_seconds(message.get("date_unixtime")) or from_text(message.get("date"), choices.zone)
+    at = formats.from_seconds(message.get("date_unixtime")) or formats.from_text(message.get("date"), choices.zone)
     sender, number = str(message.get("from") or _DELETED), str(message.get("from_id", ""))
-    is_assistant = number == bot or is_among(choices.assistants, sender, number, number.removeprefix("user"))
+    is_assistant = number == bot or formats.is_among(choices.assistants, sender, number, number.removeprefix("user"))
     role: Role = "assistant" if is_assistant else "user"
     return record_of(conversation, role, _text(message), at, str(message["id"]), sender)
 
@@ -192,14 +189,14 @@ def _discord_record(conversation: Conversation, row: dict[str, Any], owner: str 
     names = [Path(url.partition("?")[0]).name for url in text_of(row.get("Attachments")).split()]
     lines = [*(f"[file: {name}]" for name in names), "" if written is None else str(written)]
     text = "\n".join(line for line in lines if line.strip())
-    return record_of(conversation, "user", text, from_text(row.get("Timestamp")), number, owner)
+    return record_of(conversation, "user", text, formats.from_text(row.get("Timestamp")), number, owner)
 
 
 def _json(path: Path) -> dict[str, Any]:
     """A small JSON object, empty where it cannot be read: only names depend on it."""
     try:
         with path.open("rb") as stream:
-            return mapping(json.loads(stream.read(VALUE_BYTES)))
+            return mapping(json.loads(stream.read(formats.VALUE_BYTES)))
     except (OSError, ValueError, RecursionError):
         return {}
 
@@ -215,11 +212,11 @@ def read_chatgpt(stream: BinaryIO, title: str, choices: Choices) -> Iterator[Tra
         path = _path(nodes, values.get("current_node"))
         number = str(values.get("conversation_id") or values.get("id") or (path[0] if path else ""))
         conversation = conversation_of(Address(platform="chatgpt", chat_id=number), choices, values.get("title"))
-        at = from_seconds(values.get("create_time"))
+        at = formats.from_seconds(values.get("create_time"))
         for key in path:
             message = nodes[key].get("message")
             if isinstance(message, dict):
-                at = from_seconds(message.get("create_time")) or at
+                at = formats.from_seconds(message.get("create_time")) or at
                 role: Role = "user" if mapping(message.get("author")).get("role") == "user" else "assistant"
                 text = _chatgpt_text(message)
                 identity = str(message.get("id") or key)
@@ -277,13 +274,13 @@ def read_claude(stream: BinaryIO, title: str, choices: Choices) -> Iterator[Tran
             continue
         address = Address(platform="claude", chat_id=str(values.get("uuid") or "unknown"))
         conversation = conversation_of(address, choices, values.get("name"))
-        at = from_text(values.get("created_at"))
+        at = formats.from_text(values.get("created_at"))
         for place, message in enumerate(values["chat_messages"]):
             role = _CLAUDE_ROLES.get(str(mapping(message).get("sender")))
             if role is None:
                 yield Skipped(reason=SHAPELESS)
                 continue
-            at = from_text(message.get("created_at")) or at
+            at = formats.from_text(message.get("created_at")) or at
             found = [*_claude_attachments(message), *_claude_text(message)]
             yield from (part for part in found if isinstance(part, Skipped))
             text = "\n".join(part for part in found if isinstance(part, str) and part.strip())

@@ -29,9 +29,7 @@ def add_commands(root: typer.Typer) -> None:
         root.command(command.__name__.removeprefix("_"))(command)
 
 
-def _run(
-    terminal: Annotated[bool, typer.Option("--terminal", help="Chat in this terminal too.")] = False,
-) -> None:
+def _run(terminal: Annotated[bool, typer.Option("--terminal", help="Chat in this terminal too.")] = False) -> None:
     """Start Mneme: every platform that has a token, the scheduler; without any, a chat in this terminal."""
     _live(is_chat_only=False, has_terminal=terminal)
 

@@ -121,7 +121,7 @@ def test_what_people_note_passes(text: str) -> None:
 def test_what_no_honest_text_has_is_named(text: str, name: str) -> None:
     found = suspicion(text)
     assert found is not None
-    assert found.startswith(REASONS[name])
+    assert found.startswith(REASONS[name].format(most=LIMIT_CHARS))
     assert suspicion(f"Ana lives in Porto.\n{text}\nShe likes tea.") is not None
 
 
