@@ -369,16 +369,11 @@ def _platforms(services: Services, *, chat_only: bool, has_terminal: bool) -> li
     if token := tokens.get("discord"):
         from adapters.discord.adapter import Discord
 
-        adapters.append(
-            Discord(
-                token=token,
-                api_url=settings.discord_api_url,
-                gateway_url=settings.discord_gateway_url,
-                inbox=inbox,
-                clock=clock,
-                has_message_content=settings.discord.message_content,
-            )
+        addresses, has_content = (
+            (settings.discord_api_url, settings.discord_gateway_url),
+            settings.discord.message_content,
         )
+        adapters.append(Discord(token, *addresses, inbox, clock, has_content))
     if has_terminal or not adapters:
         adapters.append(Terminal(home=settings.home, clock=clock, is_incognito=inbox.is_incognito))
     return adapters

@@ -32,7 +32,7 @@ from core.store.mailbox import Inbox, Outbox
 from core.store.notes import FACT, SKILL, Notes, PendingNote
 from core.store.people import TERMINAL, People
 from core.store.removal import Removals
-from core.store.rows import meta, set_meta
+from core.store.rows import account_of, meta, set_meta
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
 from core.store.sync import SyncQueue
@@ -147,11 +147,8 @@ class Services:
         """Opens state.db in the home, with the owner that the settings name. Raises StoreError."""
         async with Database.open(settings.home / STATE) as database:
             services = cls(settings, database, on_change)
-            accounts = [
-                Account(platform=key.partition(":")[0], user_id=key.partition(":")[2])
-                for key in settings.owner.accounts
-            ]
-            await services.people.set_owner(accounts, [Scope(key=f"room:{key}") for key in settings.owner.rooms])
+            accounts = filter(None, map(account_of, settings.owner.accounts))
+            await services.people.set_owner([*accounts], [Scope(key=f"room:{key}") for key in settings.owner.rooms])
             repeated, lost = await services.forgetting.repeat()
             said = [texts.REPEATED.format(erasures=texts.counted(repeated, "erasure"))] if repeated else []
             said += [texts.NOT_REPEATED.format(days=texts.listed(lost))] if lost else []
@@ -179,14 +176,9 @@ def client(settings: Settings, clock: Clock) -> Claude | None:
     # The vendor's package takes a second or two to load: only who needs it waits.
     from core.models.claude import Claude
 
-    key = settings.anthropic_api_key
-    return Claude(
-        api_key=key.get_secret_value() if key else None,
-        base_url=settings.anthropic_base_url,
-        clock=clock,
-        tries=settings.model.tries,
-        patience_s=settings.model.patience_s,
-    )
+    key, options = settings.anthropic_api_key, settings.model
+    secret = key.get_secret_value() if key else None
+    return Claude(secret, settings.anthropic_base_url, clock, options.tries, options.patience_s)
 
 
 def chosen(settings: Settings) -> tuple[list[MemoryProvider], Mapping[str, str]]:

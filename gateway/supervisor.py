@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import structlog
 
@@ -30,6 +30,7 @@ STEP_REST_S = 0.05
 MISTAKES = 4
 """How often one delivery may fail by a mistake in the code that does it: a mistake repeats itself, and what is
 delivered after it at the same address has to wait."""
+_log = structlog.get_logger("supervisor")
 
 
 @dataclass(slots=True)
@@ -48,17 +49,14 @@ class _Platform:
         return self.state
 
 
+@dataclass(eq=False)
 class Supervisor:
     """`on_open` is awaited once a platform has been opened, until it succeeds; nothing is listened to before."""
 
-    def __init__(
-        self, sink: Sink, commands: Sequence[CommandSpec], on_open: Callable[[Adapter], Awaitable[None]]
-    ) -> None:
-        self._sink = sink
-        self._commands = commands
-        self._on_open = on_open
-        self._platforms: dict[str, _Platform] = {}
-        self._log = structlog.get_logger("supervisor")
+    sink: Sink
+    commands: Sequence[CommandSpec]
+    on_open: Callable[[Adapter], Awaitable[None]]
+    _platforms: dict[str, _Platform] = field(default_factory=dict, init=False)
 
     @property
     def states(self) -> Mapping[str, str]:
@@ -81,14 +79,14 @@ class Supervisor:
                     await on_change(states)
                     known = states
             except StoreError as error:
-                self._log.error("what became of a platform cannot be stored", error=str(error))
+                _log.error("what became of a platform cannot be stored", error=str(error))
             await asyncio.sleep(LOOK_EVERY_S)
 
     async def _look(self, name: str, platform: _Platform, on_outage: Callable[[str, str], Awaitable[None]]) -> None:
         state, now = platform.sentence, asyncio.get_running_loop().time()
         is_up = state in (CONNECTED, ENDED)
         if is_up != (platform.down_at is None):
-            tell = self._log.info if is_up else self._log.warning
+            tell = _log.info if is_up else _log.warning
             tell("a platform is connected" if is_up else "a platform is not connected", platform=name, state=state)
             platform.down_at = None if is_up else now
         is_dead = platform.down_at is not None and now - platform.down_at > DEAD_AFTER_S
@@ -109,23 +107,23 @@ class Supervisor:
                     await adapter.open()
                     is_open = True
                 if not is_taken_up:
-                    await self._on_open(adapter)
+                    await self.on_open(adapter)
                     is_taken_up = True
                 platform.state = CONNECTED
-                await adapter.listen(self._sink, self._commands)
+                await adapter.listen(self.sink, self.commands)
                 platform.state = ENDED
-                self._log.info("a platform has ended", platform=adapter.platform)
+                _log.info("a platform has ended", platform=adapter.platform)
                 return
             except ConfigError as error:
                 platform.state = f"given up: {error}"
-                self._log.error("a platform was given up", platform=adapter.platform, reason=str(error))
+                _log.error("a platform was given up", platform=adapter.platform, reason=str(error))
                 return
             except StoreError as error:
-                self._log.error("what a platform brings cannot be stored", platform=adapter.platform, error=str(error))
+                _log.error("what a platform brings cannot be stored", platform=adapter.platform, error=str(error))
                 platform.state = f"out of reach ({error}), trying again"
                 rest_s = SHORTEST_REST_S
             except Exception as error:
-                self._log.exception("a platform fell over", platform=adapter.platform)
+                _log.exception("a platform fell over", platform=adapter.platform)
                 platform.state = f"out of reach ({type(error).__name__}), trying again"
             if loop.time() - began > LONGEST_REST_S:
                 rest_s = SHORTEST_REST_S
@@ -141,7 +139,7 @@ def contained(attempts: int = 0) -> Iterator[None]:
     except MnemeError:
         raise
     except Exception as error:
-        structlog.get_logger("supervisor").exception("an adapter made a mistake")
+        _log.exception("an adapter made a mistake")
         raise DeliveryError(f"{type(error).__name__}: {error}", is_permanent=attempts + 1 >= MISTAKES) from error
 
 
@@ -161,7 +159,7 @@ async def watch_store(
                 changed.clear()
                 await on_change()
         except StoreError as error:
-            structlog.get_logger("maintenance").error("state.db cannot be read", error=str(error))
+            _log.error("state.db cannot be read", error=str(error))
             await asyncio.sleep(STORE_LOOK_EVERY_S)
             changed.set()
         with contextlib.suppress(TimeoutError):
@@ -176,6 +174,6 @@ async def tend(chores: Sequence[Callable[[], Awaitable[bool]]]) -> None:
         try:
             has_more = any([await chore() for chore in chores])
         except StoreError as error:
-            structlog.get_logger("maintenance").error("the indexes cannot be tended", error=str(error))
+            _log.error("the indexes cannot be tended", error=str(error))
             has_more = False
         await asyncio.sleep(STEP_REST_S if has_more else TEND_EVERY_S)

@@ -5,24 +5,21 @@ Markdown for a chat; the shell prints it as plain text and names its own command
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta, tzinfo
-from functools import cache
-from importlib.resources import files
-from typing import Any
 
 from core.errors import MnemeError
 from core.guard.guard import marked_name
 from core.markup.markdown import escape
 from core.store.mailbox import OutboxCounts
 from core.store.notes import Operation
+from core.text.normalize import language_data
 from core.types import Account
 
 
 def __getattr__(name: str) -> str:
-    """A text of `texts.toml`."""
-    text = _texts().get(name)
+    """A text of `data/texts.toml`."""
+    text = language_data("texts", "gateway").get(name)
     if not isinstance(text, str):
         raise AttributeError(name)
     return text
@@ -30,13 +27,8 @@ def __getattr__(name: str) -> str:
 
 def table(name: str) -> Mapping[str, str]:
     """Texts by what they stand for."""
-    names: dict[str, str] = _texts()[name]
+    names: dict[str, str] = language_data("texts", "gateway")[name]
     return names
-
-
-@cache
-def _texts() -> dict[str, Any]:
-    return tomllib.loads(files("gateway").joinpath("texts.toml").read_text(encoding="utf-8"))
 
 
 def counted(number: int, noun: str) -> str:

@@ -42,7 +42,7 @@ DOORS: Mapping[str, tuple[str, ...]] = {
     "typer": ("gateway/cli/*.py",),
     "rich": ("adapters/terminal/*.py", "gateway/cli/*.py"),
     "prompt_toolkit": ("adapters/terminal/*.py", "gateway/cli/*.py"),
-    "tomllib": ("config/*.py", "core/*.py", "gateway/commands/*.py", "gateway/texts.py"),
+    "tomllib": ("config/*.py", "core/*.py"),
     "tomlkit": ("config/files.py",),
     "yaml": ("core/skills/format.py",),
     "snowballstemmer": ("core/text/terms.py",),

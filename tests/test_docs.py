@@ -193,7 +193,7 @@ def _example(mark: str) -> dict[str, Any]:
 
 def test_every_command_is_documented() -> None:
     text = (ROOT / "docs" / "using.md").read_text(encoding="utf-8")
-    chat = tomllib.loads((ROOT / "gateway" / "commands" / "commands.toml").read_text(encoding="utf-8"))
+    chat = tomllib.loads((ROOT / "gateway" / "commands" / "data" / "commands.toml").read_text(encoding="utf-8"))
     assert [name for name in chat if f"`/{name}" not in text] == []
     shell = [command.name for command in app().registered_commands] + [group.name for group in app().registered_groups]
     assert [name for name in shell if f"mneme {name}" not in text and name != "run"] == []

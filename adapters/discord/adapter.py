@@ -59,7 +59,7 @@ WRONG_INTENT = (
 log = logging.getLogger(__name__)
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
+@dataclass(eq=False, repr=False)
 class Discord:
     """`api_url` and `gateway_url` are for a loopback server, Discord's own when None. `has_message_content`: asks for
     the privileged intent, so that guild messages that do not mention the bot can be read too. `pause_s`: the wait after

@@ -1,7 +1,7 @@
 """Looks at text that is about to become durable for what no honest text has; wordings of attacks are not chased.
 
 Who said a thing decides what becomes of it (see `core.types.Origin`); this is the look at how it is made. Says what is
-wrong in a phrase that follows "it contains"; decides nothing. Patterns are data in `patterns.toml`. Of characters it
+wrong in a phrase that follows "it contains"; decides nothing. Patterns are in `data/patterns.toml`. Of characters it
 finds what the eye does not see or takes for something else; joiners of Persian, Indic scripts and emoji, marks of
 Arabic and Hebrew, flags and soft hyphens are left alone. Every check is linear in the length of the text.
 """
@@ -10,12 +10,10 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 import unicodedata
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 from functools import cache
 from itertools import groupby
-from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -26,7 +24,7 @@ from core.guard.fence import neutralise
 from core.text.normalize import language_data, on_one_line
 from core.types import Json, Tool, ToolContext
 
-_DATA: Mapping[str, Any] = tomllib.loads(Path(__file__).with_name("patterns.toml").read_text("utf-8"))
+_DATA = language_data("patterns", "core.guard")
 LIMIT_CHARS = 50_000
 """Longer text is not looked at: that is a finding by itself."""
 RIGHT_TO_LEFT = "\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc"

@@ -10,12 +10,10 @@ from __future__ import annotations
 import asyncio
 import math
 import re
-import tomllib
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import InitVar, dataclass, replace
 from datetime import timedelta
 from itertools import groupby
-from pathlib import Path
 from random import random
 from typing import Any
 from urllib.parse import urlsplit
@@ -28,6 +26,7 @@ from pydantic_core import PydanticSerializationError, from_json, to_json
 from config.masking import MASK, masked
 from core.errors import ModelError
 from core.ports import Clock, Tell
+from core.text.normalize import language_data
 from core.types import Completion, Json, Request, Usage
 
 OFFICIAL_URL = "https://api.anthropic.com"
@@ -46,7 +45,7 @@ _TOO_LONG = re.compile(
     r"prompt is too long|too many tokens|exceeds? (the )?(available )?context|context (length|window)"
 )
 _RETRYABLE = (408, 409, 429)
-_FAILURES: Mapping[str, Any] = tomllib.loads(Path(__file__).with_name("failures.toml").read_text("utf-8"))
+_FAILURES = language_data("failures", "core.models")
 _BROKEN: Sequence[tuple[str, tuple[type[Exception], ...]]] = (
     ("unreached", (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError, httpx2.UnsupportedProtocol)),
     ("late", (httpx2.TimeoutException,)),
@@ -58,7 +57,7 @@ _GROWING = {f"{name}_delta": name for name in ("text", "thinking", "signature")}
 """By the kind of a delta, the field of its block that it adds to."""
 
 
-@dataclass(eq=False, kw_only=True)
+@dataclass(eq=False)
 class Claude:
     """Fills the role Model. `patience_s`: the time within which a call is tried again, and the longest silence of the
     server; of a first try a third of it. `api_key` None: for servers that need no key."""
@@ -354,8 +353,8 @@ def _form(block: Json) -> dict[str, Any] | None:
 
 
 class ModelFailure(ModelError):
-    """`kind` as in `failures.toml`, whose words are filled with `details`. `clause`: the reason without a full stop, so
-    that ``; trying again in 4 s`` can follow it."""
+    """`kind` as in `data/failures.toml`, whose words are filled with `details`. `clause`: the reason without a full
+    stop, so that ``; trying again in 4 s`` can follow it."""
 
     def __init__(
         self, kind: str, *, status: int | None = None, is_retryable: bool | None = None, **details: object

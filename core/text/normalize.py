@@ -69,7 +69,7 @@ _QUOTES = str.maketrans({"\u201c": '"', "\u201d": '"', "\u201e": '"', "\u2033": 
 
 @lru_cache(maxsize=32)
 def language_data(name: str, package: str = "core.text") -> Mapping[str, Any]:
-    """The word lists of `data/<name>.toml` in a package."""
+    """What `data/<name>.toml` in a package holds: word lists, patterns, texts."""
     return tomllib.loads(files(package).joinpath("data", f"{name}.toml").read_text("utf-8"))
 
 

@@ -17,17 +17,7 @@ from typing import Any, BinaryIO
 from core.errors import HistoryError
 from core.store.archive import Conversation, Skipped, TransferRecord
 from core.transfer import formats
-from core.transfer.formats import (
-    HIDDEN,
-    SHAPELESS,
-    Choices,
-    conversation_of,
-    json_values,
-    listed,
-    mapping,
-    record_of,
-    text_of,
-)
+from core.transfer.formats import HIDDEN, SHAPELESS, Choices, json_values, listed, mapping, record_of, text_of
 from core.types import Address, Role
 
 SERVICE = "service messages (joined, pinned, called, …)"
@@ -78,7 +68,7 @@ def _conversation(head: dict[str, Any], choices: Choices) -> Conversation:
         number = -number
     name = head.get("name") or _TITLES.get(kind)
     address = Address(platform="telegram", chat_id=str(number))
-    return conversation_of(address, choices, name)
+    return formats.conversation_of(address, choices, name)
 
 
 def _telegram_record(conversation: Conversation, choices: Choices, message: Any, bot: str) -> TransferRecord | Skipped:
@@ -167,7 +157,7 @@ def read_discord(stream: BinaryIO, title: str, choices: Choices) -> Iterator[Tra
     if not name.strip() or name in ("None", "Unknown channel"):
         named = channel.get("name"), mapping(channel.get("guild")).get("name")
         name = " in ".join(str(word) for word in named if word)
-    conversation = conversation_of(Address(platform="discord", chat_id=number), choices, name)
+    conversation = formats.conversation_of(Address(platform="discord", chat_id=number), choices, name)
     records = []
     try:
         for _, row in json_values(stream, title, {"item"}):
@@ -211,7 +201,9 @@ def read_chatgpt(stream: BinaryIO, title: str, choices: Choices) -> Iterator[Tra
         nodes = {key: node for key, node in values["mapping"].items() if isinstance(node, dict)}
         path = _path(nodes, values.get("current_node"))
         number = str(values.get("conversation_id") or values.get("id") or (path[0] if path else ""))
-        conversation = conversation_of(Address(platform="chatgpt", chat_id=number), choices, values.get("title"))
+        conversation = formats.conversation_of(
+            Address(platform="chatgpt", chat_id=number), choices, values.get("title")
+        )
         at = formats.from_seconds(values.get("create_time"))
         for key in path:
             message = nodes[key].get("message")
@@ -273,7 +265,7 @@ def read_claude(stream: BinaryIO, title: str, choices: Choices) -> Iterator[Tran
             yield Skipped(reason=SHAPELESS)
             continue
         address = Address(platform="claude", chat_id=str(values.get("uuid") or "unknown"))
-        conversation = conversation_of(address, choices, values.get("name"))
+        conversation = formats.conversation_of(address, choices, values.get("name"))
         at = formats.from_text(values.get("created_at"))
         for place, message in enumerate(values["chat_messages"]):
             role = _CLAUDE_ROLES.get(str(mapping(message).get("sender")))

@@ -10,14 +10,12 @@ from __future__ import annotations
 import difflib
 import re
 import secrets
-import tomllib
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cache
-from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from pydantic import TypeAdapter
 
@@ -27,7 +25,7 @@ from core.ports import Clock
 from core.store.actions import Actions, ButtonAction, question
 from core.store.erasure import ErasureRequest
 from core.store.notes import Author
-from core.text.normalize import on_one_line
+from core.text.normalize import language_data, on_one_line
 from core.types import Account, Answer, Button, Command, CommandSpec, ErasureEpoch, Inbound, Option, Scope, Session
 from gateway import texts
 
@@ -144,8 +142,7 @@ def is_command(name: str) -> bool:
 
 @cache
 def _specs() -> Mapping[str, CommandSpec]:
-    tables = _tables("commands")
-    named = {name: {"name": name, **table} for name, table in tables.items()}
+    named = {name: {"name": name, **table} for name, table in language_data("commands", "gateway.commands").items()}
     return TypeAdapter(dict[str, CommandSpec]).validate_python(named)
 
 
@@ -177,11 +174,7 @@ def is_yes(inbound: Inbound, *, is_ok_enough: bool = False) -> bool:
 
 @cache
 def _words(kind: str) -> frozenset[str]:
-    return frozenset(_tables("confirmations")[kind].split())
-
-
-def _tables(name: str) -> dict[str, Any]:
-    return tomllib.loads(files("gateway.commands").joinpath(f"{name}.toml").read_text(encoding="utf-8"))
+    return frozenset(language_data("confirmations", "gateway.commands")[kind].split())
 
 
 class CommandGroup(Protocol):

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from datetime import UTC, datetime
-from importlib.resources import files
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -13,6 +11,7 @@ import pytest
 from adapters.discord.normalize import described, joined
 from core.search.query import read_filters
 from core.store.query import SearchQuery
+from core.text.normalize import language_data
 from core.types import CommandSpec, Option
 from gateway.commands.recall import RecallCommands
 from gateway.commands.registry import announced
@@ -20,7 +19,7 @@ from tests.fixtures.discord_schema import DiscordSchema
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 PUT = ("PUT", "/applications/{application_id}/commands")
-SPECS = announced(*tomllib.loads(files("gateway.commands").joinpath("commands.toml").read_text(encoding="utf-8")))
+SPECS = announced(*language_data("commands", "gateway.commands"))
 SPEC = CommandSpec(
     name="remind",
     description="Set a reminder",
