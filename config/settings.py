@@ -49,6 +49,11 @@ class SettingsError(ValueError):
         super().__init__(f"The settings have {count} to put right (options are read from {file}):{listed}")
 
 
+def hand_over(variables: Mapping[str, str]) -> None:
+    """For a library that reads its own settings from the environment, before it is loaded."""
+    os.environ.update(variables)
+
+
 def _zone(name: str) -> str:
     """The name of a zone; for auto the machine's, or UTC where it has none, as in containers."""
     try:

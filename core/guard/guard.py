@@ -11,11 +11,13 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
+import zlib
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 from functools import cache
 from itertools import groupby
 from typing import Any, TypeVar
 
+import structlog
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from config.masking import masked
@@ -214,6 +216,36 @@ def _is_forged(runs: list[tuple[str, str]]) -> bool:
     return imitations[0] and runs[1][1].islower() and len(runs[1][1]) > 2
 
 
+SERVICE_LINES = 12
+SERVICE_LINE_CHARS = 600
+SERVICE_TEXT_CHARS = 4_000
+_TOKEN = re.compile(r"\S*\d\S* ")
+_log = structlog.get_logger("memory")
+
+
+def service_lines(name: str, found: Any) -> list[str]:
+    """Lines of an external provider, cut, without suspicious ones, each with its name before its token."""
+    taken = []
+    for given in found[:SERVICE_LINES] if isinstance(found, (list, tuple)) else [[found]]:
+        if line := " ".join(service_text(name, given, SERVICE_LINE_CHARS).split()):
+            # Without a token of its own, its text is: two that begin alike are not the same.
+            token = "" if _TOKEN.match(line) else f"{zlib.crc32(line.encode()):08x} "
+            taken.append(f"{name}:{token}{line}")
+    return taken
+
+
+def service_text(name: str, given: Any, limit_chars: int = SERVICE_TEXT_CHARS) -> str:
+    """The beginning of a text of an external provider, without lone surrogates, which cannot be sent; empty for what is
+    suspicious or none."""
+    text = given if isinstance(given, str) else ""
+    text = text[:limit_chars].encode("utf-8", "replace").decode("utf-8").replace("\0", "")
+    reason = suspicion(text) if given is None or isinstance(given, str) else f"it is no text but {type(given).__name__}"
+    if reason is not None:
+        _log.warning("what a memory says was left out", provider=name, reason=reason)
+        return ""
+    return neutralise(text.strip())
+
+
 TOOL_BYTES = 20_000
 """A tool stands in every request."""
 _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -262,7 +294,8 @@ def tool_of(
     told = language_data("prompts", package)
     schema = arguments.model_json_schema()
     for key, about in told.get("arguments", {}).items():
-        schema["properties"][key] = dict(sorted({**schema["properties"][key], "description": about}.items()))
+        if key in schema["properties"]:
+            schema["properties"][key] = dict(sorted({**schema["properties"][key], "description": about}.items()))
 
     async def read(given: Json, context: ToolContext) -> str:
         return await run(parsed(arguments, given), context)

@@ -8,8 +8,6 @@ through the outbox; what it says is cut, and left out where it looks wrong.
 from __future__ import annotations
 
 import asyncio
-import re
-import zlib
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -25,8 +23,7 @@ import structlog
 
 from config.masking import masked
 from core.errors import ConfigError, DeliveryError, MnemeError, Refused, StoreError, ToolError
-from core.guard.fence import neutralise
-from core.guard.guard import suspicion, tool_fault
+from core.guard.guard import service_lines, service_text, tool_fault
 from core.memory.provider import MemoryProvider, awaited
 from core.ports import Clock
 from core.store.rows import turns
@@ -54,10 +51,6 @@ SEARCH_S = 20.0
 """Limit of a search; what comes too late for its turn serves the next one."""
 CLOSING_S = 1.0
 REASON_CHARS = 120
-LINES = 12
-LINE_CHARS = 600
-TEXT_CHARS = 4_000
-_TOKEN = re.compile(r"\S*\d\S* ")
 
 
 class MemoryManager:
@@ -91,12 +84,14 @@ class MemoryManager:
 
     @property
     def states(self) -> Mapping[str, str]:
-        return {one.name: one.breaker.state for one in self._all}
+        return {one.name: one.breaker.state + (f" ({one.about})" if one.about else "") for one in self._all}
 
     async def start(self) -> None:
         """Initializes the providers, and queues what an earlier process did not tell them."""
         await self._tell(lambda queue: queue.catch_up())
         await asyncio.gather(*(one.tried(DELIVERY_S, "is_available") for one in self._all))
+        for one in self._all:
+            self._spawn(one.introduce())
 
     async def tend(self) -> bool:
         """As a chore of the maintenance."""
@@ -332,6 +327,7 @@ class GuardedProvider:
         self.name = provider.name
         self.is_external = folder is not None
         self.breaker = CircuitBreaker(clock, partial(on_open, self.name))
+        self.about = ""
         self._folder = folder or Path()
         self._thread = ProviderThread(self.name) if self.is_external else None
         self._starting = asyncio.Lock()
@@ -348,6 +344,10 @@ class GuardedProvider:
         if answer is None or not self.is_external:
             return answer
         return service_lines(self.name, answer) if is_search else service_text(self.name, answer)
+
+    async def introduce(self) -> None:
+        if said := await self.ask(DELIVERY_S, "probe"):
+            self.about = on_one_line(said)[:REASON_CHARS]
 
     async def close(self, limit_s: float) -> None:
         if self._is_ready:
@@ -410,29 +410,6 @@ class GuardedProvider:
     async def _run(self, hook: Callable[..., Awaitable[T]], *arguments: object) -> T:
         call = partial(hook, *arguments)
         return await (call() if self._thread is None else self._thread.run(call))
-
-
-def service_lines(name: str, found: Any) -> list[str]:
-    """Lines of an external provider, cut, without suspicious ones, each with its name before its token."""
-    taken = []
-    for given in found[:LINES] if isinstance(found, (list, tuple)) else [[found]]:
-        if line := " ".join(service_text(name, given, LINE_CHARS).split()):
-            # Without a token of its own, its text is: two that begin alike are not the same.
-            token = "" if _TOKEN.match(line) else f"{zlib.crc32(line.encode()):08x} "
-            taken.append(f"{name}:{token}{line}")
-    return taken
-
-
-def service_text(name: str, given: Any, limit_chars: int = TEXT_CHARS) -> str:
-    """The beginning of a text of an external provider, without lone surrogates, which cannot be sent; empty for what is
-    suspicious or none."""
-    text = given if isinstance(given, str) else ""
-    text = text[:limit_chars].encode("utf-8", "replace").decode("utf-8").replace("\0", "")
-    reason = suspicion(text) if given is None or isinstance(given, str) else f"it is no text but {type(given).__name__}"
-    if reason is not None:
-        log.warning("what a memory says was left out", provider=name, reason=reason)
-        return ""
-    return neutralise(text.strip())
 
 
 def implements(provider: MemoryProvider, hook: str) -> bool:

@@ -52,6 +52,10 @@ class MemoryProvider(ABC):
     async def initialize(self, folder: Path) -> None:
         """Called before all other hooks but `tools`, again when it has failed. `folder`: its own, for its files."""
 
+    async def probe(self) -> str:
+        """Asks what is at the other end: its version, its kind and what it can do, as a clause for the owner."""
+        return ""
+
     @abstractmethod
     async def prefetch(self, text: str, context: ToolContext) -> Sequence[str]:
         """What is worth knowing before answering `text`: one line a memory, best first.

@@ -12,7 +12,7 @@ import pytest
 
 from config.settings import Settings
 from core.errors import ConfigError
-from core.memory.plugins import Plugins
+from core.memory.plugins import PACKAGE, Plugins
 from core.types import Address
 from gateway.services import chosen
 from tests.fixtures.gateway_harness import open_gateway
@@ -116,7 +116,9 @@ def test_nothing_is_run_to_list_them(home: Path) -> None:
     plugged(home, "diary")
     (home / "plugins" / "ends.py").write_text("raise SystemExit")
     (home / "plugins" / "notes.py").write_text("")
-    assert Plugins(home).names() == ["diary", "ends"]
+    names = Plugins(home).names()
+    assert names == sorted(names)
+    assert {*names} - {path.stem for path in PACKAGE.glob("*.py")} == {"diary", "ends"}
 
 
 @pytest.mark.parametrize("name", ["notes", "history", "facts", "memory"])

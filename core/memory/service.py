@@ -1,0 +1,322 @@
+"""What all memory services share: a service names its calls (`find`, `keep`, `erase`, `holds`); what it is told, under
+which name, what it was told before and how that goes again stands here.
+
+* `told_turn`: of a turn a service is told what the person typed and our answer. What is forwarded, pasted, quoted, sent
+  through a bot or of a tool is left out, and a turn without a typed word. Keys and tokens are masked.
+* A scope is a *space* there (bank, namespace, user id …): `RemoteService.space`, one for each, safe in any path. Who
+  may see several scopes, as a linked person, has each of them asked.
+* `Record`: which ids of the service stand for which messages and notes. It holds no word of anybody, outlives a crash
+  at any point, and forgets with `/forget`. What was begun and not finished is told again with `is_again`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import os
+import re
+import secrets
+import zlib
+from abc import abstractmethod
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field
+
+from config.files import replace_file
+from config.masking import masked
+from core.errors import ConfigError, DeliveryError, Refused
+from core.guard.fence import said
+from core.guard.guard import Arguments, service_lines, tool_of
+from core.memory.provider import Forgotten, MemoryProvider
+from core.store.notes import NoteChange
+from core.text.normalize import on_one_line
+from core.types import Message, Scope, Session, Tool, ToolContext
+
+Kind = Literal["turn", "note", "tool"]
+QUERY_CHARS = 1_000
+ANSWER_CHARS = 4_000
+NAME_CHARS = 40
+PROMPTS = "core.memory"
+"""The package whose `data/prompts.toml` describes the tools."""
+_NAMESPACE = re.compile(r"[a-z][a-z0-9]{0,19}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServiceOptions:
+    """Of every service; those of one inherit from it, and add `url` and `key` as they need them."""
+
+    namespace: str = field(default="mneme", metadata={"help": "how the names begin under which things are kept there"})
+    limit: int = field(default=8, metadata={"help": "how many memories a turn is given at most"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """A memory that a service has found; `at`: since when, as it says it (ISO 8601). A higher `score` is better."""
+
+    id: str
+    text: str
+    at: str = ""
+    score: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """What a service is to keep. `key` names it for ever and is safe in a path; so is `session`, which is empty for
+    notes. `lines`: role and text. `is_again`: an earlier try may have arrived."""
+
+    key: str
+    kind: Kind
+    lines: Sequence[tuple[Literal["user", "assistant"], str]]
+    at: datetime
+    session: str = ""
+    is_again: bool = False
+
+    @property
+    def text(self) -> str:
+        """As one text; who says what stands before it, where it is more than one line."""
+        if len(self.lines) == 1:
+            return self.lines[0][1]
+        return "\n".join(f"{role}: {text}" for role, text in self.lines)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """What a service was told under `key`: of which messages and changes of notes, and what it calls it. `remote` is
+    None while it is not known whether that arrived. `mark`: a hash of a note."""
+
+    key: str
+    space: str
+    messages: Sequence[int] = ()
+    notes: Sequence[int] = ()
+    mark: str = ""
+    remote: Sequence[str] | None = None
+
+
+class Record:
+    """The entries in a file, one JSON line a change; a line that a crash cut off is none."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._entries: dict[str, Entry] = {}
+        self._origin = ""
+        lines = file.read_bytes().splitlines() if file.exists() else []
+        for line in lines:
+            self._read(line)
+        if len(lines) != len(self._entries) + 1 or not self._origin:
+            self._origin = self._origin or secrets.token_hex(8)
+            self.compact()
+
+    def _read(self, line: bytes) -> None:
+        try:
+            written = json.loads(line)
+            if "origin" in written:
+                self._origin = str(written["origin"])
+            elif "gone" in written:
+                self._entries.pop(written["gone"], None)
+            else:
+                entry = Entry(**written)
+                self._entries[entry.key] = entry
+        except (ValueError, TypeError):
+            return
+
+    def name(self, *words: str) -> str:
+        """A name for what is called so here, and nowhere else: another home has other names."""
+        return hashlib.sha256("\n".join((self._origin, *words)).encode()).hexdigest()[:32]
+
+    def get(self, key: str) -> Entry | None:
+        return self._entries.get(key)
+
+    def of(
+        self, space: str, messages: Collection[int] = (), notes: Collection[int] = (), mark: str | None = None
+    ) -> list[Entry]:
+        """Those of any of the messages or notes, or of the note with this mark."""
+        return [
+            one
+            for one in self._entries.values()
+            if one.space == space
+            and (one.mark == mark or not {*messages}.isdisjoint(one.messages) or not {*notes}.isdisjoint(one.notes))
+        ]
+
+    def put(self, entry: Entry) -> None:
+        """Durable when it returns."""
+        self._entries[entry.key] = entry
+        self._append(asdict(entry))
+
+    def drop(self, key: str) -> None:
+        """What it was is gone from the file with the next `compact`."""
+        if self._entries.pop(key, None) is not None:
+            self._append({"gone": key})
+
+    def compact(self) -> None:
+        lines: Iterable[object] = ({"origin": self._origin}, *map(asdict, self._entries.values()))
+        replace_file(self._file, "".join(f"{json.dumps(line)}\n" for line in lines).encode())
+
+    def _append(self, line: object) -> None:
+        with self._file.open("a", encoding="utf-8") as file:
+            file.write(f"{json.dumps(line)}\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+
+class Query(Arguments):
+    query: str = Field(min_length=1, max_length=QUERY_CHARS)
+    limit: int = Field(default=10, ge=1, le=50)
+
+
+class Content(Arguments):
+    content: str = Field(min_length=1, max_length=2_000)
+
+
+class RemoteService(MemoryProvider):
+    """A service names `find`, `keep`, `erase` and `holds`, `probe`, `shutdown` and the tools that it has beside these
+    two; an extra hook where it can do more."""
+
+    search_tool = add_tool = ""
+    """As the service's users know them; empty for none."""
+    record: Record
+
+    def __init__(self, options: ServiceOptions) -> None:
+        if _NAMESPACE.fullmatch(options.namespace) is None:
+            raise ConfigError("namespace should be up to 20 small letters and digits.")
+        self._namespace, self._limit = options.namespace, max(1, options.limit)
+
+    @abstractmethod
+    async def find(self, space: str, query: str, limit: int) -> Sequence[Found]:
+        """Best first; a space that is not there has nothing."""
+
+    @abstractmethod
+    async def keep(self, space: str, told: Told) -> Sequence[str]:
+        """Returns the ids there, where they are known at once. With `told.is_again`, nothing may be kept twice."""
+
+    @abstractmethod
+    async def erase(self, entry: Entry) -> None:
+        """What is not there is erased. Refused says what cannot be."""
+
+    @abstractmethod
+    async def holds(self, entry: Entry) -> bool:
+        """Looks there whether anything of it is still found."""
+
+    def space(self, scope: Scope) -> str:
+        """As different as the scopes are, and always the same; what they are called is not said."""
+        kind = "room" if scope.is_room else "person"
+        return f"{self._namespace}-{kind}-{hashlib.sha256(scope.key.encode()).hexdigest()[:24]}"
+
+    async def initialize(self, folder: Path) -> None:
+        self.record = Record(folder / "told.jsonl")
+
+    async def system_prompt_block(self, context: ToolContext) -> str:
+        more = f" {self.search_tool} finds more." if self.search_tool and self.mode == "hybrid" else ""
+        return f"What it knows from earlier conversations comes along with a message where it fits.{more}"
+
+    async def prefetch(self, text: str, context: ToolContext) -> Sequence[str]:
+        return [line_of(one) for one in await self.search(text, context.scopes, self._limit)]
+
+    async def search(self, query: str, scopes: Collection[Scope], limit: int) -> Sequence[Found]:
+        """In all of the scopes, the best first."""
+        asked = clean(query)[:QUERY_CHARS]
+        found = await asyncio.gather(*(self.find(self.space(scope), asked, limit) for scope in sorted(scopes)))
+        in_turn = [one for group in zip_longest(*found) for one in group if one is not None]
+        return sorted(in_turn, key=lambda one: -one.score)[:limit]
+
+    async def tools(self) -> Sequence[Tool]:
+        search = [tool_of(self.search_tool, Query, self._searched, PROMPTS)] if self.search_tool else []
+        return [*search, *([tool_of(self.add_tool, Content, self._added, PROMPTS)] if self.add_tool else [])]
+
+    async def _searched(self, asked: Query, context: ToolContext) -> str:
+        """Each memory with the id by which other tools take it."""
+        found = await self.search(asked.query, context.scopes, asked.limit)
+        lines = service_lines(self.name, [f"{one.id} {dated(one)}" for one in found])
+        return "\n".join(lines) or "Nothing was found."
+
+    async def _added(self, asked: Content, context: ToolContext) -> str:
+        await self.add(asked.content, context)
+        return "It is kept."
+
+    async def sync_turn(self, session: Session, messages: Sequence[Message], key: str) -> None:
+        if lines := told_turn(session, messages):
+            told = Told(
+                key=self.record.name(key),
+                kind="turn",
+                lines=lines,
+                at=messages[0].created_at,
+                session=self.record.name("session", str(session.id)),
+            )
+            await self.tell(session.scope, told, messages=[row.id for row in messages])
+
+    async def on_memory_write(self, change: NoteChange) -> None:
+        if change.before is not None:
+            mark = self.record.name(change.target, change.before)
+            await self._erase(self.record.of(self.space(change.scope), mark=mark))
+        if change.after is not None:
+            key, mark = self.record.name("note", str(change.id)), self.record.name(change.target, change.after)
+            told = Told(key=key, kind="note", lines=(("user", clean(change.after)),), at=change.at)
+            await self.tell(change.scope, told, notes=[change.id], mark=mark)
+
+    async def add(self, text: str, context: ToolContext) -> Sequence[str]:
+        """What the model adds by a tool is that of the message for which it does so."""
+        key = self.record.name("tool", str(context.message_id), text)
+        told = Told(key=key, kind="tool", lines=(("user", clean(text)),), at=context.now)
+        return await self.tell(context.scope, told, messages=[context.message_id] if context.message_id else [])
+
+    async def tell(self, scope: Scope, told: Told, **of: Any) -> Sequence[str]:
+        """Has it kept once; `of` are fields of its entry."""
+        known = self.record.get(told.key)
+        if known is not None and known.remote is not None:
+            return known.remote
+        entry = Entry(key=told.key, space=self.space(scope), **of)
+        self.record.put(entry)
+        try:
+            remote = await self.keep(entry.space, replace(told, is_again=known is not None))
+        except Refused:
+            if known is None:
+                self.record.drop(told.key)
+            raise
+        self.record.put(replace(entry, remote=list(remote)))
+        return remote
+
+    async def on_forget(self, forgotten: Forgotten) -> None:
+        await self._erase(self.record.of(self.space(forgotten.scope), forgotten.messages, forgotten.notes))
+
+    async def _erase(self, entries: Sequence[Entry]) -> None:
+        try:
+            for entry in entries:
+                await self.erase(entry)
+                if await self.holds(entry):
+                    raise DeliveryError(f"{self.name} still finds what it has erased")
+                self.record.drop(entry.key)
+        finally:
+            if entries:
+                self.record.compact()
+
+
+def told_turn(session: Session, messages: Sequence[Message]) -> Sequence[tuple[Literal["user", "assistant"], str]]:
+    """What a service is told of a turn: nothing where nobody has typed a word; in a room with who said it."""
+    lines: list[tuple[Literal["user", "assistant"], str]] = []
+    for row in messages:
+        name = on_one_line(row.sender.name)[:NAME_CHARS] if session.scope.is_room and row.sender else ""
+        if typed := clean(said(row)):
+            lines.append(("user", f"{name}: {typed}" if name else typed))
+        elif row.role == "assistant" and row.kind == "chat" and not row.tool_name and row.text.strip():
+            lines.append(("assistant", clean(row.text)[:ANSWER_CHARS]))
+    return lines if any(role == "user" for role, _ in lines) else ()
+
+
+def clean(text: str) -> str:
+    """As it may be sent: without keys and tokens, and signs that many a store cannot keep."""
+    return masked(text).replace("\0", "").encode("utf-8", "replace").decode("utf-8").strip()
+
+
+def line_of(found: Found) -> str:
+    """A line of `prefetch`; the token is another one when the text of a memory becomes another."""
+    return f"m{zlib.crc32(f'{found.id} {found.text}'.encode('utf-8', 'replace')):010d} {dated(found)}"
+
+
+def dated(found: Found) -> str:
+    """Its text on one line, and since when."""
+    return f"{on_one_line(found.text)} ({found.at[:10]})" if found.at else on_one_line(found.text)

@@ -1,0 +1,155 @@
+"""What the doubles of memory services share: a loopback server that keeps what it is told, and fails as a test wants.
+
+A double is a class with the routes of its service, over real storage: what is posted can be searched and deleted, per
+scope. Faults are made here, before or after the double's own work, so that each service fails in the same ways.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, Literal, TypeVar
+
+from aiohttp import web
+
+Fault = Literal[
+    "well",
+    "refusing",
+    "unauthorized",
+    "limited",
+    "failing",
+    "hanging",
+    "slow",
+    "babbling",
+    "malformed",
+    "oversized",
+    "broken",
+    "lost",
+    "astray",
+]
+"""refusing: 422. limited: 429 with Retry-After. hanging: no answer until it may go. slow: the same, after the beginning
+of an answer. babbling: HTML. malformed: JSON of another shape. oversized: more than anybody reads. broken: the
+connection ends in the middle of the answer. lost: the same, before it, when all is done. astray: a redirect elsewhere.
+"""
+KEY = "s3cret-of-the-service"
+RETRY_AFTER_S = 30
+T = TypeVar("T")
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+_WORD = re.compile(r"\w+")
+
+
+class Double:
+    """`fault` decides what becomes of requests from then on."""
+
+    def __init__(self) -> None:
+        self.url = ""
+        self.fault: Fault = "well"
+        self.asked: list[str] = []
+        """Method and path of each request, in order."""
+        self.sent: list[str] = []
+        """Their bodies."""
+        self.is_asked = asyncio.Event()
+        self.may_go = asyncio.Event()
+
+    def routes(self) -> Sequence[web.RouteDef]:
+        raise NotImplementedError
+
+    def texts(self) -> Sequence[str]:
+        """All that is kept, for whomever."""
+        raise NotImplementedError
+
+    def is_known(self, request: web.Request) -> bool:
+        """Whether it comes with the key."""
+        return request.headers.get("Authorization") == f"Bearer {KEY}"
+
+    @web.middleware
+    async def answer(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        self.asked.append(f"{request.method} {request.path}")
+        self.sent.append(await request.text())
+        self.is_asked.set()
+        if not self.is_known(request) or self.fault == "unauthorized":
+            return web.json_response({"detail": f"who is {dict(request.headers)}?"}, status=401)
+        match self.fault:
+            case "refusing":
+                return web.json_response({"detail": "not for me: " + self.sent[-1]}, status=422)
+            case "limited":
+                return web.json_response({}, status=429, headers={"Retry-After": str(RETRY_AFTER_S)})
+            case "failing":
+                return web.json_response({"detail": "I fell over: " + self.sent[-1]}, status=500)
+            case "hanging":
+                await self.may_go.wait()
+            case "slow":
+                return await self._drip(request)
+            case "babbling":
+                return web.Response(text="<html>it is no JSON", content_type="text/html")
+            case "malformed":
+                return web.json_response({"results": {"id": 7}, "items": ["x"], "data": None})
+            case "oversized":
+                return web.json_response({"results": [], "more": "x" * 5_000_000})
+            case "broken":
+                return await self._break(request, b'{"results": [')
+            case "lost":
+                await handler(request)
+                return await self._break(request, b"")
+            case "astray":
+                raise web.HTTPTemporaryRedirect("http://127.0.0.2:9/elsewhere")
+            case "well":
+                pass
+        return await handler(request)
+
+    async def _drip(self, request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "application/json"})
+        await response.prepare(request)
+        await response.write(b" ")
+        await self.may_go.wait()
+        await response.write(b"{}")
+        return response
+
+    async def _break(self, request: web.Request, begun: bytes) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "application/json", "Content-Length": "1000"})
+        if begun:
+            await response.prepare(request)
+            await response.write(begun)
+        assert request.transport is not None
+        request.transport.abort()
+        return response
+
+
+@asynccontextmanager
+async def running(double: Double) -> AsyncIterator[Double]:
+    """The double, up."""
+    app = web.Application(middlewares=[double.answer], client_max_size=10_000_000)
+    app.add_routes(double.routes())
+    runner = web.AppRunner(app, shutdown_timeout=0.1)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    assert site._server is not None
+    double.url = f"http://127.0.0.1:{site._server.sockets[0].getsockname()[1]}"  # type: ignore[attr-defined]
+    try:
+        yield double
+    finally:
+        double.may_go.set()
+        await runner.cleanup()
+
+
+def words(text: str) -> frozenset[str]:
+    """Those of four letters or more, as a poor man's meaning."""
+    return frozenset(word for word in _WORD.findall(text.casefold()) if len(word) > 3)
+
+
+def best(query: str, kept: Collection[T], text_of: Callable[[T], str], limit: int) -> list[tuple[float, T]]:
+    """Those that share words with the query, the more the better, with a score."""
+    asked = words(query)
+    found = [(len(asked & words(text_of(one))) / (len(asked) or 1), one) for one in kept]
+    return sorted((pair for pair in found if pair[0]), key=lambda pair: -pair[0])[:limit]
+
+
+async def body_of(request: web.Request) -> Any:
+    """The decoded body; a client that sends no JSON object is told so."""
+    body = await request.json()
+    if not isinstance(body, dict):
+        raise web.HTTPBadRequest
+    return body

@@ -1,0 +1,43 @@
+"""The services that the suite runs for: a line each. `name` is the provider's, and of the file in the package."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from core.memory.plugins import Plugins
+from core.memory.provider import MemoryProvider
+from tests.services.doubles.double import KEY, Double
+from tests.services.doubles.mem0 import Mem0Double
+
+
+@dataclass(frozen=True, kw_only=True)
+class Service:
+    """`options` beside `url` and `key`, as in mneme.toml. `tools`: to search, and to add, where there are such.
+    `is_erasing`: whether all that it was told can be erased there."""
+
+    name: str
+    double: Callable[[], Double]
+    options: Mapping[str, Any]
+    search_tool: str = ""
+    add_tool: str = ""
+    is_erasing: bool = True
+
+    def made(self, home: Path, double: Double, **options: Any) -> MemoryProvider:
+        """The provider, as a start of the process makes it."""
+        table = {"url": double.url, "key": "SERVICE_KEY", **self.options, **options}
+        return Plugins(home).made(self.name, table, {"SERVICE_KEY": KEY})
+
+
+_MEM0: Mapping[str, Any] = {"search_tool": "mem0_search", "add_tool": "mem0_add"}
+SERVICES: Mapping[str, Service] = {
+    "mem0, platform": Service(
+        name="mem0", double=partial(Mem0Double, is_platform=True), options={"deployment": "platform"}, **_MEM0
+    ),
+    "mem0, self-hosted": Service(
+        name="mem0", double=partial(Mem0Double, is_platform=False), options={"deployment": "self_hosted"}, **_MEM0
+    ),
+}

@@ -1,0 +1,202 @@
+"""What every memory service holds to, whatever it is and however it fares, through the real manager and outbox.
+
+To the contract of all providers come the cases that a service on a wire brings. A service is a line in `registry.py`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from core.memory.http import Patience
+from core.memory.provider import MemoryProvider
+from core.store.notes import NoteChange
+from core.types import Scope
+from tests.fixtures.provider_contract import ASKED, SAID, ServiceContract, Subject
+from tests.fixtures.provider_harness import ANA, BEN, ProviderHarness, harness
+from tests.services.doubles.double import KEY, RETRY_AFTER_S, Double, Fault, running
+from tests.services.registry import SERVICES, Service
+
+pytestmark = pytest.mark.slow
+
+FINAL = ("refusing", "unauthorized")
+PASSING: list[Fault] = [one for one in get_args(Fault) if one not in (*FINAL, "well")]
+ROOM = Scope.room("telegram", "-5551234")
+
+
+class ServiceSubject(Subject):
+    """A service with its double."""
+
+    def __init__(self, service: Service, double: Double) -> None:
+        self.service, self.double = service, double
+
+    def made(self, home: Path) -> MemoryProvider:
+        return self.service.made(home, self.double)
+
+    def copies(self, text: str) -> int:
+        """How often it is kept there."""
+        return sum(text in kept for kept in self.double.texts())
+
+    def said_of_it(self, one: ProviderHarness) -> str:
+        """What the owner may read of it."""
+        return f"{one.memory.states} {one.notices} {one.outbox.ends}"
+
+
+@pytest.fixture(params=SERVICES)
+async def subject(request: pytest.FixtureRequest) -> AsyncIterator[ServiceSubject]:
+    service = SERVICES[request.param]
+    async with running(service.double()) as double:
+        yield ServiceSubject(service, double)
+
+
+class TestContract(ServiceContract):
+    """Available, initialised, stored, found, of its scope only, linked, restarted, forgotten; nothing of a schedule."""
+
+
+async def test_it_says_what_it_is_and_nothing_of_its_key(subject: ServiceSubject, home: Path) -> None:
+    async with harness(home, [subject.made(home)]) as one:
+        await one.memory.start()
+        await asyncio.gather(*one.memory._tasks)
+        state = one.memory.states[subject.service.name]
+        assert state.startswith(f"works ({subject.service.name}")
+        assert KEY not in state
+
+
+async def test_it_is_told_what_was_typed_and_under_no_name_of_ours(subject: ServiceSubject, home: Path) -> None:
+    async with harness(home, [subject.made(home)]) as one, one.working():
+        await one.turn(f"{SAID}\n\nPasted zebra.", "```\nfenced walrus\n```")
+        await one.turn("My key is sk-ant-abcdefgh12345678.", scope=ROOM)
+        await one.turn("pasted ocelot " * 100)
+        await one.carried(3)
+        assert one.ends == ["done"] * 3
+        assert subject.copies(SAID) == 1
+        everything = "\n".join([*subject.double.sent, *subject.double.asked])
+        for word in ("zebra", "walrus", "ocelot", "sk-ant", "telegram", "account:", "5551234"):
+            assert word not in everything
+
+
+async def test_notes_are_kept_replaced_and_taken_out(subject: ServiceSubject, home: Path) -> None:
+    tea, mate = "Ana likes green tea in the morning.", "Ana likes bitter mate in the morning."
+    steps = (("add", None, tea), ("replace", tea, mate), ("remove", mate, None))
+    kept = []
+    async with harness(home, [subject.made(home)]) as one, one.working():
+        for number, (action, before, after) in enumerate(steps, 1):
+            at = one.clock.now()
+            change = NoteChange(scope=ANA, target="user", action=action, before=before, after=after, at=at)
+            await one.notes.log(change)
+            await one.memory.on_memory_write()
+            await one.carried(number)
+            kept.append((subject.copies(tea), subject.copies(mate)))
+            found = "\n".join(await one.recalled("what does Ana like in the morning?"))
+            assert ("tea" in found, "mate" in found) == tuple(map(bool, kept[-1]))
+            assert await one.recalled("what does Ana like in the morning?", BEN) == []
+    assert kept == [(1, 0), (0, 1), (0, 0)]
+
+
+@pytest.mark.parametrize("fault", FINAL)
+async def test_what_is_final_is_not_told_again_and_holds_up_nothing(
+    subject: ServiceSubject, home: Path, fault: Fault
+) -> None:
+    async with harness(home, [subject.made(home)]) as one, one.working():
+        subject.double.fault = fault
+        await one.turn(SAID)
+        await one.carried(1)
+        subject.double.fault = "well"
+        await one.turn("My brother Rui lives in Braga.")
+        await one.carried(2)
+        assert one.ends == ["buried", "done"]
+        assert (subject.copies(SAID), subject.copies("Braga")) == (0, 1)
+        error = (await one.outbox.counts()).error
+        assert ("key is not accepted" in error) == (fault == "unauthorized")
+        assert KEY not in error + subject.said_of_it(one)
+        assert "Ines" not in error + subject.said_of_it(one)
+
+
+@pytest.mark.parametrize("fault", PASSING)
+async def test_what_passes_is_told_again_in_order_and_once(
+    subject: ServiceSubject, home: Path, fault: Fault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("core.memory.http.WRITE", Patience(0.3, 0.3))
+    async with harness(home, [subject.made(home)]) as one, one.working():
+        subject.double.fault = fault
+        await one.turn(SAID)
+        await one.turn("My brother Rui lives in Braga.")
+        await one.carried(1)
+        assert one.ends == ["postponed"]
+        error = (await one.outbox.counts()).error
+        assert error
+        assert KEY not in error + subject.said_of_it(one)
+        assert "Ines" not in error + subject.said_of_it(one)
+        monkeypatch.undo()
+        subject.double.fault = "well"
+        subject.double.may_go.set()
+        if fault == "limited":
+            monkeypatch.setattr("core.memory.http.monotonic", lambda: 10.0**9)
+        await one.later(seconds=2 if fault != "limited" else RETRY_AFTER_S + 1)
+        await one.carried(3)
+        assert one.ends == ["postponed", "done", "done"]
+        assert (subject.copies(SAID), subject.copies("Braga")) == (1, 1)
+
+
+@pytest.mark.parametrize("fault", [*FINAL, *PASSING])
+async def test_a_turn_goes_on_whatever_a_search_comes_to(
+    subject: ServiceSubject, home: Path, fault: Fault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with harness(home, [subject.made(home)], timeout_s=2.0) as one, one.working():
+        await one.turn(SAID)
+        await one.carried(1)
+        if fault in ("hanging", "slow"):
+            one.memory._timeout_s = 0.1
+        subject.double.fault = fault
+        assert await one.recalled(ASKED) == []
+        assert KEY not in subject.said_of_it(one)
+        subject.double.fault = "well"
+        searches = one.searches()
+        subject.double.may_go.set()
+        await asyncio.gather(*searches)
+        one.memory._timeout_s = 2.0
+        if fault == "limited":
+            assert await one.recalled(ASKED) == [], "it asked to be left alone"
+            monkeypatch.setattr("core.memory.http.monotonic", lambda: 10.0**9)
+        assert "Porto" in "\n".join(await one.recalled(ASKED))
+
+
+async def test_what_waited_when_the_process_ended_is_told_by_the_next_once(subject: ServiceSubject, home: Path) -> None:
+    said = [SAID, "My brother Rui lives in Braga.", "Our boat is called Molly."]
+    async with harness(home, [subject.made(home)]) as one:
+        for text in said:
+            await one.turn(text)
+        # The first one arrives, and the process ends before it knows.
+        async with one.working():
+            subject.double.fault = "lost"
+            await one.carried(1)
+    subject.double.fault = "well"
+    async with harness(home, [subject.made(home)]) as one, one.working():
+        await one.memory.start()
+        await one.later(seconds=3)
+        await one.carried(3)
+        assert [subject.copies(text) for text in said] == [1, 1, 1]
+        assert "Porto" in "\n".join(await one.recalled(ASKED))
+
+
+async def test_its_tools_find_and_keep_for_whoever_asks(subject: ServiceSubject, home: Path) -> None:
+    service = subject.service
+    if not service.search_tool:
+        pytest.skip(f"{service.name} has no such tools")
+    async with harness(home, [subject.made(home)]) as one, one.working():
+        tools = {tool.name: tool for tool in await one.memory.tools()}
+        mine, other = await one.context(ANA), await one.context(BEN)
+        await one.turn(SAID)
+        await one.carried(1)
+        if service.add_tool:
+            await tools[service.add_tool].run({"content": "The spare key hangs behind the garage door."}, mine)
+            assert "garage" in await tools[service.search_tool].run({"query": "where is the spare key?"}, mine)
+        assert "Porto" in await tools[service.search_tool].run({"query": ASKED}, mine)
+        for asked in (ASKED, "where is the spare key?"):
+            found = await tools[service.search_tool].run({"query": asked}, other)
+            assert "Porto" not in found
+            assert "garage" not in found
