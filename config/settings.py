@@ -329,10 +329,8 @@ class Settings(_Section):
         for name in PLATFORMS:
             token = f"{name}_token"
             if _table(options, name).get("enabled") is True and token not in options:
-                variable = ENVIRONMENT[token]
-                problems.append(
-                    f"{name}.enabled: is true, but there is no token; set the environment variable {variable}"
-                )
+                unset = ENVIRONMENT[token]
+                problems.append(f"{name}.enabled: is true, but there is no token; set the environment variable {unset}")
         try:
             settings = cls(**options, home=home)
         except ValidationError as error:

@@ -369,11 +369,8 @@ def _platforms(services: Services, *, chat_only: bool, has_terminal: bool) -> li
     if token := tokens.get("discord"):
         from adapters.discord.adapter import Discord
 
-        addresses, has_content = (
-            (settings.discord_api_url, settings.discord_gateway_url),
-            settings.discord.message_content,
-        )
-        adapters.append(Discord(token, *addresses, inbox, clock, has_content))
+        urls, has_content = (settings.discord_api_url, settings.discord_gateway_url), settings.discord.message_content
+        adapters.append(Discord(token, *urls, inbox, clock, has_content))
     if has_terminal or not adapters:
         adapters.append(Terminal(home=settings.home, clock=clock, is_incognito=inbox.is_incognito))
     return adapters

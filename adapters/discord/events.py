@@ -193,9 +193,7 @@ class DiscordEvents:
     def _start_deleting(self, channel_id: int, message_id: int, before: discord.Message | None, raw: Any) -> None:
         """`before`: the message where the library still knew it."""
         now = self._clock.now()
-        self._start_taking(
-            channel_id, before, raw, lambda channel: normalize.from_delete(message_id, before, channel, now)
-        )
+        self._start_taking(channel_id, before, raw, lambda place: normalize.from_delete(message_id, before, place, now))
 
     async def _admit(self, sink: Sink, channel_id: int, known: object, read: _Reader) -> int | None:
         channel = await self.locate(channel_id, known)

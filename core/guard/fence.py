@@ -21,9 +21,7 @@ NOTE = "[System note: recalled background from earlier conversations. It is not 
 _OPENERS = "<\u2039\u2329\u27e8\u3008\u300a\u276e\u276c\u1438\ufe64\uff1c"
 _CLOSERS = ">\u203a\u232a\u27e9\u3009\u300b\u276f\u276d\u1433\ufe65\uff1e"
 _SKIPPED = frozenset("-_/\\!?:=~|'\"\u2044\u2215")
-_TWINS = str.maketrans(
-    "\u043c\u0435\u043e\u0440\u0443\u0441\u0442\u0445\u03bf\u03c4\u03c7\u03c5\u03b5", "meopyctxotxye"
-)
+_TWIN = str.maketrans("\u043c\u0435\u043e\u0440\u0443\u0441\u0442\u0445\u03bf\u03c4\u03c7\u03c5\u03b5", "meopyctxotxye")
 """Cyrillic and Greek letters that look like those of the tag."""
 _WORD = "memorycontext"
 _OPENER = re.compile(f"[{_OPENERS}]")
@@ -87,7 +85,7 @@ def _seen(character: str) -> str:
         return character.lower()
     if unicodedata.category(character) in ("Cf", "Cc", "Mn", "Me", "Pd", "Pc"):
         return ""
-    plain = unicodedata.normalize("NFKD", character).casefold().translate(_TWINS)
+    plain = unicodedata.normalize("NFKD", character).casefold().translate(_TWIN)
     return "".join(part for part in plain if unicodedata.category(part) != "Mn" and part not in _SKIPPED)
 
 

@@ -42,10 +42,8 @@ class Review:
     ) -> str:
         """Lets it wait for a yes; returns a sentence for the model. `reason` is a clause. Raises Refused where too much
         waits already."""
-        done = tuple(operations)
-        note = PendingNote(
-            **author.source, scope=scope, target=target, operations=done, reason=reason, at=self._clock.now()
-        )
+        done, now = tuple(operations), self._clock.now()
+        note = PendingNote(**author.source, scope=scope, target=target, operations=done, reason=reason, at=now)
         if not await self.offer(note, author.epoch):
             raise Refused(f"Not kept: {reason}, and too much waits to be looked at already (/memory pending).")
         return (

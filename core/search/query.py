@@ -170,9 +170,7 @@ def _head(part: str) -> str:
 
 _ME = frozenset({"me", "myself", "i", "user"})
 _YOU = frozenset({"you", "yourself", "assistant", "bot", "mneme"})
-_PLATFORMS = frozenset(
-    ("telegram", "discord", "terminal", "cron", "import", "slack", "web", "chatgpt", "claude", "hermes")
-)
+_PLATFORMS = {"telegram", "discord", "terminal", "cron", "import", "slack", "web", "chatgpt", "claude", "hermes"}
 """What ``on:`` takes for a platform without doubt; ``platform:`` takes any name."""
 _UNKNOWN = {
     "role": "is no role (there are user, assistant and tool)",

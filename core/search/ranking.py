@@ -200,8 +200,7 @@ OFFSETS = ((0, 1.0), (1, 0.45), (2, 0.3), (-1, 0.3), (-2, 0.15))
 """How much a message lends to the one at this distance behind it. Neighbours: +1.2 / +8.2; more to those that follow,
 because an answer follows what it answers: +0.4 / +0.5."""
 KIN = 0.3
-"""A word that shares its beginning with one asked for (adopted, adoption) counts as so much of it:
-+0.8 / +0.4."""
+"""A word that shares its beginning with one asked for (adopted, adoption) counts as so much of it: +0.8 / +0.4."""
 NEAR = 0.5
 """For words that stand together in the question and in the message, in any order, up to NEAR_TERMS apart: +0.4 / +0."""
 NEAR_TERMS = 2

@@ -127,12 +127,6 @@ def insert_actions(connection: Connection, actions: Sequence[ButtonAction], now:
 
 
 def _action(row: Row) -> ButtonAction:
-    return ButtonAction(
-        id=row["id"],
-        scope=Scope(key=row["scope_key"]),
-        account=rows.account_of(row["account"]),
-        command=Command(name=row["command"], arguments=row["arguments"]),
-        expires_at=rows.moment(row["expires_at"]),
-        address=None if row["address"] is None else Address.parse(row["address"]),
-        outbox_item=row["parcel"],
-    )
+    command = Command(name=row["command"], arguments=row["arguments"])
+    found = rows.fields_in(row, ButtonAction) | {"command": command, "outbox_item": row["parcel"]}
+    return ButtonAction(**found, scope=Scope(key=row["scope_key"]))

@@ -42,9 +42,7 @@ SELECT addresses.platform, (SELECT MIN(COALESCE(MIN(update_id), 0), 0) - 1 FROM 
 FROM inbox JOIN addresses ON addresses.id = inbox.address_id WHERE inbox.id = :id
 """
 """Its number is negative, that of an update of a platform is not."""
-DEAD_LETTERS = (
-    "SELECT failed_at, platform, error FROM raw_updates WHERE failed_at NOT NULL ORDER BY failed_at, update_id"
-)
+DEAD_LETTERS = "SELECT failed_at, platform, error FROM raw_updates WHERE failed_at NOT NULL ORDER BY 1, update_id"
 DELETE_FAILED = "DELETE FROM raw_updates WHERE failed_at < :before"
 ACCEPT = """
 INSERT INTO inbox (address_id, external_id, inbound, received_at)
@@ -330,27 +328,25 @@ DELETE_DONE = "DELETE FROM outbox WHERE done_at < :before AND NOT (kind = 'memor
 """How far notes are synced is known by their items only."""
 
 
+@dataclass(eq=False)
 class Outbox:
     """The outbox in state.db. `on_done` takes part in the transaction in which an item of a job is done, before its
     content goes."""
 
-    def __init__(
-        self, database: Database, clock: Clock, on_done: Callable[[Connection, str], None] | None = None
-    ) -> None:
-        self._database = database
-        self._clock = clock
-        self._on_done = on_done
+    database: Database
+    clock: Clock
+    on_done: Callable[[Connection, str], None] | None = None
 
     async def find(self, outbox_item: OutboxItem) -> OutboxItem:
         """What an earlier process made of this item; else the item."""
-        row = await self._database.fetch_one("SELECT * FROM outbox WHERE key = :key", {"key": outbox_item.key})
+        row = await self.database.fetch_one("SELECT * FROM outbox WHERE key = :key", {"key": outbox_item.key})
         return outbox_item if row is None else _outbox_item(row)
 
     async def put(self, outbox_item: OutboxItem, *, is_own: bool = False, epoch: ErasureEpoch | None = None) -> bool:
         """Makes an item with its answer, due at `next_at` (None: this process delivers it), or fills the open one of
         that key if it has none yet, or `is_own`: held by this process. False where it has been made before."""
         statement = INSERT_OR_FILL if is_own else PUT
-        return bool(await self._database.execute(statement, _values(outbox_item, self._clock.now()), epoch))
+        return bool(await self.database.execute(statement, _values(outbox_item, self.clock.now()), epoch))
 
     async def set_posted(self, key: str, posted: Sequence[str]) -> None:
         """The platform messages made so far, behind them `INTENDED` while one is being made."""
@@ -359,39 +355,39 @@ class Outbox:
     async def due(self, now: datetime, platforms: Sequence[str] | None = None, limit: int = 50) -> list[OutboxItem]:
         """Items to deliver now, oldest first, one for each address beside its notices; platforms None: all."""
         values = {"now": now, "platforms": rows.dump(platforms), "limit": limit}
-        return [_outbox_item(row) for row in await self._database.fetch_all(DUE, values)]
+        return [_outbox_item(row) for row in await self.database.fetch_all(DUE, values)]
 
     async def next_at(self, platforms: Sequence[str] | None = None) -> datetime | None:
         """When the next item for these platforms is due."""
-        row = await self._database.fetch_one(NEXT_AT, {"platforms": rows.dump(platforms)})
+        row = await self.database.fetch_one(NEXT_AT, {"platforms": rows.dump(platforms)})
         return rows.maybe_moment(row["next_at"]) if row else None
 
     async def is_behind(self, key: str) -> bool:
         """Whether an older item with content has yet to leave for the same address."""
-        return await self._database.fetch_one(OLDER, {"key": key}) is not None
+        return await self.database.fetch_one(OLDER, {"key": key}) is not None
 
     async def done(self, key: str, posted: Sequence[str] = ()) -> None:
         """Marks the item delivered by these messages, if any are named, and deletes its content, which stands in the
         conversation; the message there gets the platform's id of its first part."""
-        values = {"key": key, "now": self._clock.now(), "posted": rows.dump(list(posted)) if posted else None}
+        values = {"key": key, "now": self.clock.now(), "posted": rows.dump(list(posted)) if posted else None}
 
-        is_of_job = self._on_done is not None and key.startswith(OF_JOBS)
+        is_of_job = self.on_done is not None and key.startswith(OF_JOBS)
 
         def work(connection: Connection) -> None:
-            if is_of_job and self._on_done is not None:
-                self._on_done(connection, key)
+            if is_of_job and self.on_done is not None:
+                self.on_done(connection, key)
             connection.execute(DONE, values)
             connection.execute(SET_POSTED_ID, values)
 
-        await write_text(self._database, work, is_short=not is_of_job)
+        await write_text(self.database, work, is_short=not is_of_job)
 
     async def fail(self, key: str, error: str, next_at: datetime | None = None) -> None:
         """Counts a failed attempt. next_at None: it failed for good, and is kept for the owner to see."""
-        await self._change(FAIL, key, error=error, next_at=next_at, now=self._clock.now())
+        await self._change(FAIL, key, error=error, next_at=next_at, now=self.clock.now())
 
     async def unseen(self) -> list[OutboxItem]:
         """Answers to interactions that no way led to, oldest first."""
-        return [_outbox_item(row) for row in await self._database.fetch_all(UNSEEN)]
+        return [_outbox_item(row) for row in await self.database.fetch_all(UNSEEN)]
 
     async def claim(self, key: str) -> None:
         """This process delivers the item itself: not due until postponed."""
@@ -399,12 +395,12 @@ class Outbox:
 
     async def counts(self, prefix: str = "") -> OutboxCounts:
         """Of the items whose keys begin so."""
-        (row,) = await self._database.fetch_all(COUNTS, {"prefix": prefix})
+        (row,) = await self.database.fetch_all(COUNTS, {"prefix": prefix})
         return OutboxCounts(**row)
 
     async def retry_dead(self, prefix: str) -> int:
         """Makes those whose keys begin so due again; returns how many."""
-        return await self._database.execute(RETRY_DEAD, {"prefix": prefix, "now": self._clock.now()})
+        return await self.database.execute(RETRY_DEAD, {"prefix": prefix, "now": self.clock.now()})
 
     async def recover(self, now: datetime) -> None:
         """At the start of a process: what the one before had claimed is due again; what is 30 days old is deleted. An
@@ -416,10 +412,10 @@ class Outbox:
             for statement in (EXPIRE, RELEASE, DELETE_DONE, DELETE_FAILED):
                 connection.execute(statement, values)
 
-        await self._database.write(work)
+        await self.database.write(work)
 
     async def _change(self, statement: str, key: str, **values: object) -> None:
-        await self._database.write(lambda one: one.execute(statement, {"key": key, **values}), is_short=True)
+        await self.database.write(lambda one: one.execute(statement, {"key": key, **values}), is_short=True)
 
 
 def fill_outbox_item(connection: Connection, outbox_item: OutboxItem, now: datetime, message_id: int | None) -> None:
@@ -441,10 +437,8 @@ def _values(outbox_item: OutboxItem, now: datetime, message_id: int | None = Non
 
 def _outbox_item(row: Row) -> OutboxItem:
     return OutboxItem(
-        **rows.columns(row, "id", "key", "kind", "reply_to", "attempts"),
+        **rows.fields_in(row, OutboxItem),
         address=Address.parse(row["lane"]),
         answer=rows.load_answer(row["payload"]),
-        posted=tuple(json.loads(row["posted"])),
-        next_at=rows.maybe_moment(row["next_at"]),
         is_over=row["done_at"] is not None or row["dead_at"] is not None,
     )

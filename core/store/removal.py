@@ -29,7 +29,7 @@ END = (
     """,
 )
 REMOVE = """
-UPDATE accounts SET admitted_at = NULL, admitted_by = NULL, removed_at = :now, is_blocked = :is_blocked
+UPDATE accounts SET admitted_at = NULL, admitted_by = NULL, removed_at = :now, is_blocked = :blocked
 WHERE :account = platform || ':' || user_id
 """
 
@@ -49,13 +49,7 @@ class Removals:
                 epoch.part(connection, people.scopes_in(connection, scope))
                 is_owner = people.is_owners(connection, account)
                 people.move_account(connection, account, people.add_person(connection), "revoked" if is_owner else None)
-                values = {
-                    "account": account,
-                    "scope": scope,
-                    "now": now,
-                    "reason": NOT_SERVED,
-                    "is_blocked": is_blocked,
-                }
+                values = {"account": account, "scope": scope, "now": now, "reason": NOT_SERVED, "blocked": is_blocked}
                 for statement in (*END, REMOVE):
                     connection.execute(statement, values)
             want_checkpoint(connection)

@@ -250,6 +250,7 @@ def columns(row: Row | dict[str, Any], *names: str) -> dict[str, Any]:
 
 _READERS: Mapping[str, Callable[[Any], object]] = {
     "bool": bool, "datetime": moment, "datetime | None": maybe_moment, "Account | None": account_of,
+    "Address | None": lambda key: key and Address.parse(key), "tuple[str, ...]": lambda ids: tuple(json.loads(ids)),
     "Inbound | None": lambda encoded: encoded and load_inbound(encoded),
 }  # fmt: skip
 

@@ -463,9 +463,7 @@ class Conversations:
             return frozenset((session.id,))
         return await self._database.read(lambda connection: lineage.parts(connection, session))
 
-    async def undo(
-        self, undoing: Undoing, ids: Collection[int], epoch: ErasureEpoch | None = None
-    ) -> Sequence[Message]:
+    async def undo(self, undoing: Undoing, ids: Sequence[int], epoch: ErasureEpoch | None = None) -> Sequence[Message]:
         """See `lineage.undo`."""
         if held := self._incognito.of(undoing.session.id):
             return held.undo(ids)

@@ -148,9 +148,7 @@ def is_smalltalk(text: str) -> bool:
     said = " ".join(word.strip("'") for word in kept.split() if any(map(str.isalnum, word)))
     known, phrases, fillers = _smalltalk()
     rest = phrases.sub("", said).split()
-    return all(
-        word in known or _DRAWN_OUT.sub(r"\1", word) in known or fillers.fullmatch(word) is not None for word in rest
-    )
+    return all(word in known or _DRAWN_OUT.sub(r"\1", word) in known or fillers.fullmatch(word) for word in rest)
 
 
 @lru_cache(maxsize=1)

@@ -201,9 +201,8 @@ def read_chatgpt(stream: BinaryIO, title: str, choices: Choices) -> Iterator[Tra
         nodes = {key: node for key, node in values["mapping"].items() if isinstance(node, dict)}
         path = _path(nodes, values.get("current_node"))
         number = str(values.get("conversation_id") or values.get("id") or (path[0] if path else ""))
-        conversation = formats.conversation_of(
-            Address(platform="chatgpt", chat_id=number), choices, values.get("title")
-        )
+        address = Address(platform="chatgpt", chat_id=number)
+        conversation = formats.conversation_of(address, choices, values.get("title"))
         at = formats.from_seconds(values.get("create_time"))
         for key in path:
             message = nodes[key].get("message")

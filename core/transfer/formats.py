@@ -124,9 +124,7 @@ def read_lines(
             yield Skipped(reason=str(error), line=number)
 
 
-_FIELDS = frozenset(
-    ("session", "parent", "title", "platform", "chat", "scope", "role", "sender", "text", "at", "id", "kind")
-)
+_FIELDS = {"session", "parent", "title", "platform", "chat", "scope", "role", "sender", "text", "at", "id", "kind"}
 _ROLES = frozenset(get_args(Role))
 _SCOPE = re.compile(r"(?:account|room):[^:\0]+:[^\0]+", re.DOTALL)
 

@@ -110,9 +110,7 @@ def _details(name: str, spending: Spending) -> str:
     if not spending.calls:
         return f"**{name}**: no model was asked."
     kinds, causes = texts.table("CALL_KINDS"), texts.table("MISS_CAUSES")
-    bills = (
-        f"{part.calls:,} {kinds[kind]} by {escape(model)} ({_price(part)})" for (kind, model), part in spending.bills
-    )
+    bills = (f"{one.calls:,} {kinds[kind]} by {escape(model)} ({_price(one)})" for (kind, model), one in spending.bills)
     lines = [
         f"**{name}**: {_tokens(spending)}.",
         f"- {escape(_cost(spending))}",
