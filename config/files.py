@@ -130,6 +130,8 @@ class OptionForm:
         self._kinds = get_type_hints(options) if options else {}
         missing = dataclasses.MISSING
         self.required = [name for name, one in self.fields.items() if one.default is one.default_factory is missing]
+        self.asked = {name: one.default for name, one in self.fields.items() if one.metadata.get("ask")}
+        """Asked for although there is a default."""
         if odd := [name for name in self.fields if self._kinds[name] not in _KINDS or name in RESERVED]:
             raise TypeError(f"its option {odd[0]} is reserved, or neither str, int, float, bool nor Secret")
 

@@ -17,10 +17,12 @@ from adapters.telegram.adapter import check_telegram
 from config.settings import ENVIRONMENT, PLATFORMS, Settings
 from core.agent.context_files import ContextFiles, FileState
 from core.errors import ConfigError, MnemeError, StoreError
-from core.memory.manager import ProviderThread, foreign
+from core.memory.manager import ProviderThread, foreign, implements
+from core.memory.provider import MemoryProvider
 from core.store.mailbox import OutboxCounts
 from core.store.sqlite import database as sqlite
 from core.store.sync import PLATFORM as MEMORY
+from core.text.normalize import on_one_line
 from gateway import texts
 from gateway.services import STATE, Services, WallClock, chosen, client
 from gateway.supervisor import CONNECTED
@@ -201,15 +203,25 @@ async def _provider(settings: Settings, name: str, counts: OutboxCounts) -> str 
     found, wrong = await asyncio.to_thread(chosen, settings)
     if name in wrong:
         raise ConfigError(wrong[name])
-    provider = next(one for one in found if one.name == name)
-    thread = ProviderThread(name)
-    try:
-        with foreign(f"The memory {name}"):
-            is_available = await thread.run(provider.is_available)
-    finally:
-        await thread.close()
-    if not is_available:
-        raise ConfigError(f"It says that it is not available. `mneme memory setup {name}` sets it up.")
+    said = await probed(next(one for one in found if one.name == name))
     if counts.dead:
         raise ConfigError(f"{texts.sync_state(counts).capitalize()}. `mneme memory sync {name}` sends it again.")
-    return f"It can be used; {texts.sync_state(counts) or 'it has taken all that it was told'}."
+    queue = texts.sync_state(counts) or "it has taken all that it was told"
+    return f"It can be used{said and ': '}{said}; {queue}."
+
+
+async def probed(provider: MemoryProvider) -> str:
+    """What a memory says of itself; empty where it says nothing. Raises MnemeError."""
+    thread = ProviderThread(provider.name)
+    try:
+        with foreign(f"The memory {provider.name}"):
+            if not await thread.run(provider.is_available):
+                raise ConfigError(f"It says that it is not available. `mneme memory setup {provider.name}` sets it up.")
+            if not implements(provider, "probe"):
+                return ""
+            try:
+                return on_one_line(await thread.run(provider.probe))
+            finally:
+                await thread.run(provider.shutdown)
+    finally:
+        await thread.close()

@@ -50,7 +50,7 @@ class MemoryProvider(ABC):
         return True
 
     async def initialize(self, folder: Path) -> None:
-        """Called before all other hooks but `tools`, again when it has failed. `folder`: its own, for its files."""
+        """Called before all other hooks but `tools` and `probe`, again when it has failed. `folder`: for its files."""
 
     async def probe(self) -> str:
         """Asks what is at the other end: its version, its kind and what it can do, as a clause for the owner."""

@@ -3,6 +3,7 @@ it; and the memory services of one's choice."""
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -10,13 +11,13 @@ from typing import Annotated
 
 import typer
 
-from config.files import OptionForm, Value, keep_options
+from config.files import OptionForm, Secret, Value, keep_options
 from config.settings import ProviderOptions, Settings
 from core.dates.periods import read as read_period
 from core.errors import ConfigError
 from core.memory.manager import hooks_of
 from core.memory.plugins import BUILT_IN, Plugins
-from core.memory.provider import Mode
+from core.memory.provider import MemoryProvider, Mode
 from core.notes.notebook import FILES
 from core.review.pending import ANYWAY
 from core.store.sync import PLATFORM as MEMORY
@@ -227,16 +228,28 @@ def _setup(
         if is_off:
             typer.echo(f"The memory {name} is off, from the next start on. What it was told stays with it.")
             return
-        _, wrong = chosen(Settings.load())
+        found, wrong = chosen(Settings.load())
         if name in wrong:
             typer.echo(f"The memory {name} is set up.")
         else:
+            _try(next(one for one in found if one.name == name))
             typer.echo(
                 f"The memory {name} is on, from the next start on, and is told of the conversations of the last day.\n"
                 f"What was said earlier stays here, unless you want it to know: mneme memory sync {name}"
             )
         for warning in wrong.values():
             shell.tell(warning)
+
+
+def _try(provider: MemoryProvider) -> None:
+    """Says what answers there."""
+    from gateway.check import ask, probed
+
+    result = asyncio.run(ask(provider.name, probed(provider)))
+    if result.state == "wrong":
+        shell.tell(f"It does not answer as it should: {result.text} {result.advice}".strip())
+    elif result.text:
+        typer.echo(f"Found {result.text}.")
 
 
 def _answers(form: OptionForm, given: Sequence[str], known: Mapping[str, object]) -> dict[str, Value]:
@@ -254,6 +267,15 @@ def _answers(form: OptionForm, given: Sequence[str], known: Mapping[str, object]
         while key not in values:
             try:
                 values[key] = form.read(key, typer.prompt(form.question(key)))
+            except ValueError as error:
+                shell.tell(str(error))
+    # Who gives options does not want to be asked for others.
+    asked = form.asked if sys.stdin.isatty() and not given else {}
+    for key, default in asked.items():
+        shown = "" if isinstance(default, Secret) else str(default)
+        while key not in known and key not in values and (said := typer.prompt(form.question(key), shown)) != shown:
+            try:
+                values[key] = form.read(key, said)
             except ValueError as error:
                 shell.tell(str(error))
     return values

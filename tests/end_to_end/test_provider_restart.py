@@ -21,10 +21,11 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @asynccontextmanager
-async def chatting(home: Path) -> AsyncIterator[asyncio.subprocess.Process]:
+async def chatting(home: Path, **variables: str) -> AsyncIterator[asyncio.subprocess.Process]:
     """`mneme chat` with an open input."""
     environ = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
     environ |= {"MNEME_HOME": str(home), "PYTHONPATH": str(ROOT), "JOTTER_KEY": KEY, "PYTHONDONTWRITEBYTECODE": "1"}
+    environ |= variables
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "gateway.cli.main", "chat", stdin=-1, stdout=-1, stderr=-1, env=environ, cwd=home.parent
     )

@@ -1,0 +1,77 @@
+"""A memory service as its owner meets it: set up, looked at, talked with, and none the wiser after a restart."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import tomllib
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from tests.end_to_end.test_provider_restart import chatting, say
+from tests.fixtures.command_line import mneme
+from tests.services.doubles.double import KEY, Double, running
+from tests.services.registry import SERVICES, Service
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(params=SERVICES)
+async def served(request: pytest.FixtureRequest) -> AsyncIterator[tuple[Service, Double]]:
+    service = SERVICES[request.param]
+    async with running(service.double()) as double:
+        yield service, double
+
+
+async def set_up(home: Path, service: Service, double: Double) -> str:
+    """What `mneme memory setup` prints, on both streams."""
+    options = {"url": double.url, "key": "SERVICE_KEY", **service.options}
+    given = [
+        part for name, value in options.items() for part in ("--set", f"{name}={json.dumps(value).strip(chr(34))}")
+    ]
+    done = await asyncio.to_thread(mneme, home, "memory", "setup", service.name, *given, SERVICE_KEY=KEY)
+    assert done.returncode == 0, done.stderr
+    return done.stdout + done.stderr
+
+
+async def test_it_is_set_up_tried_and_looked_at(served: tuple[Service, Double], home: Path) -> None:
+    service, double = served
+    said = await set_up(home, service, double)
+    assert f"Found {service.name}" in said
+    assert f"The memory {service.name} is on" in said
+    assert KEY not in said + (home / "mneme.toml").read_text()
+    assert tomllib.loads((home / "mneme.toml").read_text())["memory"]["providers"][service.name]["url"] == double.url
+    checked = await asyncio.to_thread(mneme, home, "check", "--json", SERVICE_KEY=KEY)
+    (found,) = [one for one in json.loads(checked.stdout) if one["subject"] == f"memory {service.name}"]
+    assert (found["state"], "It can be used" in found["text"]) == ("right", True)
+    double.fault = "unauthorized"
+    assert "the key is not accepted" in await set_up(home, service, double)
+    checked = await asyncio.to_thread(mneme, home, "check", "--json", SERVICE_KEY=KEY)
+    (found,) = [one for one in json.loads(checked.stdout) if one["subject"] == f"memory {service.name}"]
+    assert (found["state"], "the key is not accepted" in found["text"]) == ("wrong", True)
+    assert KEY not in checked.stdout + checked.stderr
+
+
+async def test_a_talk_of_three_turns_with_a_restart_is_known_to_it_once(
+    served: tuple[Service, Double], home: Path
+) -> None:
+    service, double = served
+    await set_up(home, service, double)
+    said = ["The boat is called Molly.", "The dog is called Rex.", "The cat is called Tom."]
+    async with chatting(home, SERVICE_KEY=KEY) as process:
+        for line in said[:2]:
+            assert await say(process, line)
+        process.kill()
+        await process.wait()
+    async with chatting(home, SERVICE_KEY=KEY) as process:
+        assert await say(process, said[2])
+        async with asyncio.timeout(40):
+            while not all(any(line in text for text in double.texts()) for line in said):
+                double.is_asked.clear()
+                await double.is_asked.wait()
+        assert process.stdin is not None
+        process.stdin.close()
+        assert await process.wait() == 0
+    assert [sum(line in text for text in double.texts()) for line in said] == [1, 1, 1]
