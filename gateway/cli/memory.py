@@ -263,19 +263,22 @@ def _answers(form: OptionForm, given: Sequence[str], known: Mapping[str, object]
     missing = [key for key in form.required if key not in values and key not in known]
     if missing and not sys.stdin.isatty():
         raise ConfigError("Give what is missing with --set KEY=VALUE:\n" + "\n".join(map(form.question, missing)))
-    for key in missing:
-        while key not in values:
-            try:
-                values[key] = form.read(key, typer.prompt(form.question(key)))
-            except ValueError as error:
-                shell.tell(str(error))
     # Who gives options does not want to be asked for others.
-    asked = form.asked if sys.stdin.isatty() and not given else {}
-    for key, default in asked.items():
-        shown = "" if isinstance(default, Secret) else str(default)
-        while key not in known and key not in values and (said := typer.prompt(form.question(key), shown)) != shown:
-            try:
-                values[key] = form.read(key, said)
-            except ValueError as error:
-                shell.tell(str(error))
+    asked = [key for key in form.asked if key not in known] if sys.stdin.isatty() and not given else []
+    for key in dict.fromkeys([*missing, *asked]):
+        values |= _said(form, key)
     return values
+
+
+def _said(form: OptionForm, key: str) -> dict[str, Value]:
+    """An option as a person at the terminal says it; nothing where that is its default."""
+    default = form.asked.get(key)
+    shown = None if key not in form.asked else "" if isinstance(default, Secret) else str(default)
+    while True:
+        said = typer.prompt(form.question(key), shown)
+        if said == shown:
+            return {}
+        try:
+            return {key: form.read(key, said)}
+        except ValueError as error:
+            shell.tell(str(error))

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import sys
 import tomllib
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
-from tests.end_to_end.test_provider_restart import chatting, say
+from tests.end_to_end.test_provider_restart import ROOT, chatting, say
 from tests.fixtures.command_line import mneme
 from tests.services.doubles.double import KEY, Double, running
 from tests.services.registry import SERVICES, Service
@@ -75,3 +77,24 @@ async def test_a_talk_of_three_turns_with_a_restart_is_known_to_it_once(
         process.stdin.close()
         assert await process.wait() == 0
     assert [sum(line in text for text in double.texts()) for line in said] == [1, 1, 1]
+
+
+async def test_at_a_terminal_it_is_asked_what_it_needs(home: Path) -> None:
+    async with running(SERVICES["mem0, self-hosted"].double()) as double:
+        typed, typing = os.openpty()
+        environ = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+        environ |= {"MNEME_HOME": str(home), "PYTHONPATH": str(ROOT), "SERVICE_KEY": KEY}
+        command = [sys.executable, "-m", "gateway.cli.main", "memory", "setup", "mem0"]
+        process = await asyncio.create_subprocess_exec(*command, stdin=typing, stdout=-1, stderr=-1, env=environ)
+        os.close(typing)
+        os.write(typed, f"self_hosted\n{double.url}\nsk-1234\nSERVICE_KEY\n".encode())
+        said, wrong = map(bytes.decode, await process.communicate())
+        os.close(typed)
+    assert process.returncode == 0, wrong
+    assert "deployment: platform, self_hosted or embedded, a text" in said
+    assert "url: where it listens, if self_hosted, a text [https://api.mem0.ai]" in said
+    assert "the secret itself stays there" in said + wrong
+    assert "Found mem0, a server at 127.0.0.1" in said
+    table = tomllib.loads((home / "mneme.toml").read_text())["memory"]["providers"]["mem0"]
+    expected = {"deployment": "self_hosted", "url": double.url, "key": "SERVICE_KEY"}
+    assert table == {"enabled": True, "mode": "hybrid", **expected}
