@@ -120,7 +120,7 @@ class Record:
             elif "gone" in written:
                 self._entries.pop(written["gone"], None)
             else:
-                entry = Entry(**written)
+                entry = Entry(**{name: tuple(one) if isinstance(one, list) else one for name, one in written.items()})
                 self._entries[entry.key] = entry
         except (ValueError, TypeError):
             return
@@ -277,7 +277,7 @@ class RemoteService(MemoryProvider):
             if known is None:
                 self.record.drop(told.key)
             raise
-        self.record.put(replace(entry, remote=list(remote)))
+        self.record.put(replace(entry, remote=tuple(remote)))
         return remote
 
     async def on_forget(self, forgotten: Forgotten) -> None:
