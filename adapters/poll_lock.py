@@ -14,6 +14,7 @@ import structlog
 from filelock import AsyncFileLock, Timeout
 
 from core.errors import ConfigError
+from core.text.normalize import language_data
 
 NAME_DIGITS = 16
 PATIENCE_S = 10.0
@@ -46,10 +47,8 @@ class PollLock:
             await lock.acquire()
             self._lock = lock
         except Timeout as error:
-            raise ConfigError(
-                f"{self._platform}: process {(folder / self._name).read_text() or 'unknown'} on this machine uses the "
-                "same bot token. Stop that process, or give this one a bot of its own."
-            ) from error
+            process, refusal = (folder / self._name).read_text(), language_data("refusals", "adapters")["in_use"]
+            raise ConfigError(refusal.format(platform=self._platform, process=process or "unknown")) from error
         except OSError as error:
             _log.warning("no lock for the token", platform=self._platform, error=str(error))
 

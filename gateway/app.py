@@ -380,7 +380,4 @@ def _locked(home: Path) -> contextlib.AbstractContextManager[object]:
     try:
         return FileLock(home / LOCK).acquire(timeout=0)
     except Timeout as error:
-        raise ConfigError(
-            f"Mneme runs already with the home {home}. Stop it first, or use another MNEME_HOME; recall, sessions, "
-            "memory and cron work beside it."
-        ) from error
+        raise ConfigError(texts.RUNS_ALREADY.format(home=home)) from error

@@ -47,14 +47,7 @@ ACKNOWLEDGED_WITHIN_S = 10.0
 VITAL = ("READY", "RESUMED")
 """Without these there is no session, so their failure has to end the connection."""
 LONGEST_RATE_LIMIT_S = 30.0
-WRONG_TOKEN = (
-    "discord: the token was refused. Copy it again from the Developer Portal (your application, Bot, Reset Token) "
-    "into DISCORD_BOT_TOKEN."
-)
-WRONG_INTENT = (
-    "discord: message content was asked for and is not allowed. Switch on Message Content Intent in the Developer "
-    "Portal (your application, Bot, Privileged Gateway Intents), or set discord.message_content to false."
-)
+REFUSALS = language_data("refusals", "adapters")
 
 log = logging.getLogger(__name__)
 
@@ -174,10 +167,10 @@ class Discord:
             if connection.done():
                 connection.result()
         except discord.PrivilegedIntentsRequired as error:
-            raise ConfigError(WRONG_INTENT) from error
+            raise ConfigError(REFUSALS["intent"]) from error
         except (*UNREACHABLE, *UNREADABLE) as error:
             if isinstance(error, discord.ConnectionClosed) and error.code == BAD_TOKEN:
-                raise ConfigError(WRONG_TOKEN) from error
+                raise ConfigError(REFUSALS["token_of_discord"]) from error
             client.failure = reason(error)
             log.error("The gateway connection to Discord broke, it is made anew: %r", error)
         finally:
@@ -294,9 +287,9 @@ async def log_in(client: discord.Client, token: str, *, has_message_content: boo
         flags = client.application_flags
         is_allowed = flags.gateway_message_content or flags.gateway_message_content_limited
         if has_message_content and not is_allowed:
-            raise ConfigError(WRONG_INTENT)
+            raise ConfigError(REFUSALS["intent"])
     except discord.LoginFailure as error:
-        raise ConfigError(WRONG_TOKEN) from error
+        raise ConfigError(REFUSALS["token_of_discord"]) from error
     except (*UNREACHABLE, *UNREADABLE) as error:
         raise DeliveryError(f"Discord cannot be reached: {reason(error)}") from error
 

@@ -260,7 +260,5 @@ async def _get_me(bot: Bot, root: str) -> User:
     try:
         return await bot.get_me()
     except InvalidToken as error:
-        raise ConfigError(
-            f"telegram: {root} refused the token ({error.message}). Copy it again from @BotFather (/mybots, API Token) "
-            "into TELEGRAM_BOT_TOKEN; with a server of your own check MNEME_TELEGRAM_API_URL too."
-        ) from error
+        refusal = language_data("refusals", "adapters")["token_of_telegram"]
+        raise ConfigError(refusal.format(root=root, reason=error.message)) from error

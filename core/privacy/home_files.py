@@ -10,6 +10,7 @@ import json
 import os
 import re
 import unicodedata
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote, quote_plus
@@ -17,8 +18,6 @@ from urllib.parse import quote, quote_plus
 from core.types import LOCAL, Scope
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from core.privacy.forgetting import Quoting
 
 HISTORY, LOG = "terminal_history", "mneme.log"

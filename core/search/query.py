@@ -18,6 +18,7 @@ from zoneinfo import ZoneInfo
 
 from core.dates import periods
 from core.store.query import DEFAULT_ROLES, Clause, Phrase, SearchPlan, SearchQuery
+from core.text import normalize
 from core.text.normalize import LIMIT_TERMS, WORD, bare, clean, pairs_of, pieces, signed_terms, symbol_token, words_of
 from core.text.terms import apart, asked_terms, stop_words
 from core.text.variants import forms_of
@@ -172,15 +173,6 @@ _ME = frozenset({"me", "myself", "i", "user"})
 _YOU = frozenset({"you", "yourself", "assistant", "bot", "mneme"})
 _PLATFORMS = {"telegram", "discord", "terminal", "cron", "import", "slack", "web", "chatgpt", "claude", "hermes"}
 """What ``on:`` takes for a platform without doubt; ``platform:`` takes any name."""
-_UNKNOWN = {
-    "role": "is no role (there are user, assistant and tool)",
-    "platform": "is no platform (telegram, discord, terminal, …)",
-    "on": "is neither a platform nor a date that I know (platform: takes any name)",
-    "in": "is neither the number of a session nor a time",
-    "page": "is no page (page:2 is the second)",
-    "around": "is not the number of a message",
-}
-_UNDATED = "is no date that I can read (2026-05-01, May, last week)"
 _TIMES = frozenset({"before", "until", "after", "since", "during"})
 _LIKE_ASCII = str.maketrans({"\u201c": '"', "\u201d": '"', "\u201e": '"', "\u2033": '"', "\uff1a": ":"})
 """Each for one character, so that places in the text stay."""
@@ -288,7 +280,8 @@ def _taken(
             if (narrowed := within_time(query, key, words, now, zone)) is not None:
                 return narrowed, end
     if (named := _named(query, key, value)) is None:
-        return f"“{_shown(value)}” {_UNKNOWN.get(key, _UNDATED)}; “{typed}” was taken as words."
+        unknown = normalize.language_data("filters", "core.search")
+        return f"“{_shown(value)}” {unknown.get(key) or unknown['date']}; “{typed}” was taken as words."
     return named, found.end()
 
 

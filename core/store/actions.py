@@ -9,17 +9,13 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 
 from core.ports import Clock
 from core.store import rows
 from core.store.rows import Connection, Row
+from core.store.sqlite.database import Database
 from core.store.sqlite.schema import in_list, list_value
 from core.types import Account, Address, Command, ErasureEpoch, Scope
-
-if TYPE_CHECKING:
-    from core.store.sqlite.database import Database
-
 
 LIFETIME = timedelta(minutes=10)
 """Of a question."""

@@ -11,21 +11,18 @@ import json
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from config.masking import masked
 from core.ports import Clock
 from core.store import rows
 from core.store.actions import CLAIM_QUESTIONS
+from core.store.incognito import IncognitoRegistry
 from core.store.rows import Connection, Row
+from core.store.sqlite.database import Database
 from core.store.sqlite.indexing import write_text
 from core.store.sqlite.schema import in_list, list_value
 from core.types import Address, Answer, ErasureEpoch, Inbound
-
-if TYPE_CHECKING:
-    from core.store.incognito import IncognitoRegistry
-    from core.store.sqlite.database import Database
-
 
 KEPT = timedelta(days=30)
 """How long the id of an event that left no message is known (platforms redeliver for a day at most), an update that

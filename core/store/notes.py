@@ -355,11 +355,8 @@ class Notes:
 
         def work(connection: Connection) -> PendingNote | None:
             values = _values(connection, note) | {"operations": operations}
-            there = connection.execute(
-                "SELECT id, target, operations, began_at, is_draft FROM pending_notes "
-                "WHERE scope_id = :scope_id AND NOT is_written",
-                values,
-            ).fetchall()
+            waiting = "SELECT * FROM pending_notes WHERE scope_id = :scope_id AND NOT is_written"
+            there = connection.execute(waiting, values).fetchall()
             began_at = there[0]["began_at"] if there else rows.timestamp(note.at)
             same = [row["id"] for row in there if (row["target"], row["operations"]) == (note.target, operations)]
             if not same:

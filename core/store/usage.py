@@ -366,7 +366,5 @@ def _miss(connection: Connection, call: ModelCall, values: dict[str, int | None]
 def disturb(connection: Connection, session_id: int, cause: MissCause) -> None:
     """Notes why the next request of a session will not extend its last one; only the first cause since a request
     counts."""
-    connection.execute(
-        "INSERT INTO disturbances (session_id, cause) VALUES (:session, :cause) ON CONFLICT (session_id) DO NOTHING",
-        {"session": session_id, "cause": cause},
-    )
+    noted = "INSERT INTO disturbances (session_id, cause) VALUES (:session, :cause) ON CONFLICT (session_id) DO NOTHING"
+    connection.execute(noted, {"session": session_id, "cause": cause})

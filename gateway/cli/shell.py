@@ -14,7 +14,7 @@ import sys
 import uuid
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
@@ -25,11 +25,8 @@ from core.markup.markdown import to_plain
 from core.text.normalize import legible
 from core.types import LOCAL, Address, Answer, Command, Inbound, Scope, Sender, Session
 from gateway import logs
-from gateway.commands.registry import CommandContext
+from gateway.commands.registry import CommandContext, CommandGroup
 from gateway.services import Services
-
-if TYPE_CHECKING:
-    from gateway.commands.registry import CommandGroup
 
 HERE = Address(platform="terminal", chat_id="local")
 OWNER = Sender(id="local", name="Owner")
