@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from core.store.jobs import Job, Jobs
+from core.store.rows import Connection
 from core.store.sqlite.database import Database
 from core.types import Address
 from gateway.scheduler import Scheduler
@@ -245,3 +247,28 @@ async def test_a_title_and_facts_that_are_being_made_are_not_kept(home: Path) ->
         await task
         assert left(harness, "Zanzibar") == []
         assert (await harness.say("/memory facts")).text.count("f1") == 0
+
+
+async def test_a_search_that_is_left_to_a_reader_hides_from_nobody_that_they_have_said_something(home: Path) -> None:
+    began, may_end = threading.Event(), threading.Event()
+
+    def search(connection: Connection) -> int:
+        """Breaks off in the event loop's thread with rows that are not read yet; waits in that of a reader."""
+        rows = iter(connection.execute("SELECT id FROM messages"))
+        first = int(next(rows)[0])
+        if threading.current_thread() is threading.main_thread():
+            endless = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT COUNT(*) FROM n"
+            connection.execute(endless).fetchone()
+        began.set()
+        assert may_end.wait(20)
+        return first + len(list(rows))
+
+    model = ScriptedModel(says("ok"), says("It is noon."))
+    async with open_gateway(home, model) as harness:
+        await harness.say("Good morning.")
+        searching = asyncio.create_task(harness.services.database.glance(search))
+        assert await asyncio.to_thread(began.wait, 20)
+        assert (await harness.say("What time is it?")).text == "It is noon."
+        assert await harness.services.inbox.waiting() == []
+        may_end.set()
+        assert await searching == 2

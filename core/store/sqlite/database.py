@@ -18,6 +18,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 import aiosqlite
 
@@ -170,19 +171,16 @@ class Database:
         """For who writes much, between two transactions: waits while another program's reader keeps the log from being
         emptied, and others may write; False when it does so for longer than `wait_s`."""
         until = time.monotonic() + wait_s
-        while self._log_bytes() > LOG_FULL_BYTES:
-            if await self.checkpoint(LOG_PATIENCE_MS):
-                break
+        while self._log_bytes() > LOG_FULL_BYTES and not await self.checkpoint(LOG_PATIENCE_MS):
             if time.monotonic() > until:
                 return False
             await asyncio.sleep(LOG_PATIENCE_MS / 1000)
         return True
 
     def _log_bytes(self) -> int:
-        try:
+        with contextlib.suppress(OSError):
             return os.stat(self._log_path).st_size
-        except OSError:
-            return 0
+        return 0
 
     async def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
         reader = await self._readers.get()
@@ -228,14 +226,21 @@ class _BusyError(Exception):
 
 
 class _Connection(sqlite3.Connection):
-    """Binds text as valid Unicode, moments as seconds since 1970 UTC, accounts, addresses and scopes by their keys."""
+    """Binds text as valid Unicode, moments as seconds since 1970 UTC, accounts, addresses and scopes by their keys.
+    `cursors` are those that somebody still has."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.cursors = WeakSet[sqlite3.Cursor]()
 
     def execute(self, statement: str, values: Any = (), /) -> sqlite3.Cursor:
         try:
-            return super().execute(statement, values)
+            cursor = super().execute(statement, values)
         except UnicodeEncodeError:
             whole = {name: rows.clean(one) if isinstance(one, str) else one for name, one in values.items()}
-            return super().execute(statement, whole)
+            cursor = super().execute(statement, whole)
+        self.cursors.add(cursor)
+        return cursor
 
 
 async def _connect(stack: contextlib.AsyncExitStack, path: Path, *, is_reader: bool) -> aiosqlite.Connection:
@@ -296,6 +301,7 @@ async def _run(connection: aiosqlite.Connection, path: Path, work: Callable[[sql
 
 
 def _transact(connection: sqlite3.Connection, begin: str, work: Callable[[sqlite3.Connection], T]) -> T:
+    assert isinstance(connection, _Connection)
     connection.execute(begin)
     try:
         result = work(connection)
@@ -304,6 +310,10 @@ def _transact(connection: sqlite3.Connection, begin: str, work: Callable[[sqlite
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
+    finally:
+        # One with rows left, which the traceback of an error may have, would show what is seen now to all that follows.
+        for cursor in [*connection.cursors]:
+            cursor.close()
     return result
 
 

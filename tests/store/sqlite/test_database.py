@@ -186,6 +186,32 @@ async def test_a_glance_that_takes_long_is_left_to_a_reader(database: Database) 
     assert threads[1] is not threads[0]
 
 
+@pytest.mark.parametrize("way", ["glance", "read", "write"])
+async def test_what_failed_in_the_middle_of_a_look_keeps_no_later_one_in_the_past(database: Database, way: str) -> None:
+    def stored(value: str) -> list[str]:
+        return [f"{key}{value}" for key in "ab"]
+
+    def work(connection: Connection) -> None:
+        rows = iter(connection.execute("SELECT value FROM state_meta WHERE key IN ('a', 'b') ORDER BY key"))
+        assert next(rows)[0] == "a1"
+        raise LookupError("while more rows wait")
+
+    def put(connection: Connection, value: str) -> None:
+        for text in stored(value):
+            set_meta(connection, text[0], text)
+
+    async with Database.open(database.path) as other:
+        await other.write(lambda connection: put(connection, "1"))
+        # Whoever handles an error keeps what it came from, with the rows that were being read there.
+        with pytest.raises(LookupError) as kept:
+            await getattr(database, way)(work)
+        await other.write(lambda connection: put(connection, "2"))
+        for look in (database.glance, database.read, database.write):
+            assert await look(lambda connection: [meta(connection, key) for key in "ab"]) == stored("2")
+        assert await other.checkpoint(0)
+    assert kept.value.args
+
+
 async def test_a_change_by_another_process_is_noticed(database: Database) -> None:
     before = await database.data_version()
     await database.write(lambda connection: set_meta(connection, "a", "1"))
