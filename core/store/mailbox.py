@@ -42,12 +42,14 @@ FROM inbox JOIN addresses ON addresses.id = inbox.address_id WHERE inbox.id = :i
 DEAD_LETTERS = "SELECT failed_at, platform, error FROM raw_updates WHERE failed_at NOT NULL ORDER BY 1, update_id"
 DELETE_FAILED = "DELETE FROM raw_updates WHERE failed_at < :before"
 ACCEPT = """
-INSERT INTO inbox (address_id, external_id, inbound, received_at)
-SELECT :address, :external, :inbound, :received_at
+INSERT INTO inbox (id, address_id, external_id, inbound, received_at)
+SELECT MAX(CAST(:received_at * 1e6 AS INTEGER), 1 + (SELECT COALESCE(MAX(id), 0) FROM inbox)),
+    :address, :external, :inbound, :received_at
 WHERE NOT EXISTS (SELECT 1 FROM messages WHERE address_id = :address AND external_id = :external)
 AND NOT EXISTS (SELECT 1 FROM answered WHERE address_id = :address AND external_id = :external)
 ON CONFLICT (address_id, external_id) DO NOTHING
 """
+"""Microseconds as ids: what still holds that of an entry which was closed must not take a later one for it."""
 KNOWN = " UNION ALL ".join(
     f"SELECT 1 FROM {table} WHERE address_id = ({rows.ADDRESS}) AND external_id = :external"
     for table in ("inbox", "messages", "answered")
@@ -367,7 +369,6 @@ class Outbox:
         """Marks the item delivered by these messages, if any are named, and deletes its content, which stands in the
         conversation; the message there gets the platform's id of its first part."""
         values = {"key": key, "now": self.clock.now(), "posted": rows.dump(list(posted)) if posted else None}
-
         is_of_job = self.on_done is not None and key.startswith(OF_JOBS)
 
         def work(connection: Connection) -> None:

@@ -15,7 +15,7 @@ import pytest
 from core.store.jobs import Job, Jobs
 from core.store.rows import Connection
 from core.store.sqlite.database import Database
-from core.types import Address
+from core.types import Account, Address, Answer
 from gateway.scheduler import Scheduler
 from tests.fixtures.forgetting import left_of
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
@@ -272,3 +272,32 @@ async def test_a_search_that_is_left_to_a_reader_hides_from_nobody_that_they_hav
         assert await harness.services.inbox.waiting() == []
         may_end.set()
         assert await searching == 2
+
+
+async def test_an_entry_that_was_answered_is_never_taken_for_a_later_one(home: Path) -> None:
+    model = ScriptedModel(says("ok"), says("Hello, you."), says("It is noon."))
+    leaving, may_leave = asyncio.Event(), asyncio.Event()
+
+    class SlowReply(KeptReply):
+        async def finish(self, answer: Answer) -> None:
+            leaving.set()
+            await may_leave.wait()
+            await super().finish(answer)
+
+    async with open_gateway(home, model) as harness:
+        await harness.say("Good morning.")
+        number = await harness.router.admit(harness.inbound("Hello", "7"), SlowReply())
+        assert number is not None
+        member = harness.router.serve(number)
+        await leaving.wait()
+        # The answer to the member is stored, and on its way; now the owner asks, and the member is removed.
+        reply = KeptReply()
+        asked = await harness.router.admit(harness.inbound("What time is it?"), reply)
+        assert asked not in (None, number)
+        people, now = harness.services.removals, harness.services.clock.now()
+        await people.remove([Account(platform="telegram", user_id="7")], now)
+        await harness.router.on_change()
+        await harness.router.serve(asked or 0)
+        assert reply.text == "It is noon."
+        may_leave.set()
+        await member
