@@ -117,11 +117,10 @@ class Delivery:
         """Sends the final answer through a reply that has begun. False when it did not arrive: it is tried again later,
         or dead when that is hopeless (of what is incognito only this reply can deliver it). It is left to `run`
         where an older answer has yet to leave for the same address, unless it is a notice, which stands in no order."""
-        if outbox_item.answer is None and self.inbox.is_incognito(outbox_item.address):
-            return await self._send(outbox_item, reply, answer, is_once=True)
-        if outbox_item.kind == "notice":
-            # One which hangs holds up no answer.
-            return await self._send(outbox_item, reply, answer)
+        is_once = outbox_item.answer is None and self.inbox.is_incognito(outbox_item.address)
+        if is_once or outbox_item.kind == "notice":
+            # A notice which hangs holds up no answer.
+            return await self._send(outbox_item, reply, answer, is_once=is_once)
         async with self._locks.setdefault(outbox_item.address.key, asyncio.Lock()):
             # Where that cannot be read, a person waits: better out of order than not at all.
             if not await self._read(self.outbox.is_behind(outbox_item.key), False):
@@ -250,8 +249,7 @@ class Delivery:
         assert outbox_item.answer is not None, "what is due has content"
         try:
             with contained(outbox_item.attempts):
-                reply_to = self._replies[outbox_item.address.platform]
-                reply = reply_to(outbox_item.address, outbox_item.reply_to)
+                reply = self._replies[outbox_item.address.platform](outbox_item.address, outbox_item.reply_to)
                 self.begin(outbox_item, reply)
         except DeliveryError as error:
             await self.fail(outbox_item, error)

@@ -352,7 +352,7 @@ class Router:
         taken, last = [*batch], batch[-1]
         try:
             if last.command is not None:
-                return await self._command(last, last.command)
+                return await self._command(batch, last.command)
             if last.is_beside:
                 await self._inbox.close([last.entry.id])
                 gone = Answer(text=texts.BUTTON_EXPIRED, is_private=True)
@@ -379,15 +379,10 @@ class Router:
             return None
         answered = await self._repeat(batch, partial(self._model_answer, batch))
         answer = None if answered is None else answered.answer
-        if answer is not None and is_last:
-            answer = replace(answer, text=f"{answer.text}\n\n{texts.IN_A_ROW}")
         if answered is not None and answer is not None:
-            said = [answer.text]
-            if answered.has_condensed:
-                said.append(texts.CONDENSED_INCOGNITO if answered.session.is_incognito else texts.CONDENSED)
-            if answered.is_too_long:
-                said.append(texts.TOO_LONG)
-            answer = replace(answer, text="\n\n".join(said))
+            condensed = texts.CONDENSED_INCOGNITO if answered.session.is_incognito else texts.CONDENSED
+            notes = {texts.IN_A_ROW: is_last, condensed: answered.has_condensed, texts.TOO_LONG: answered.is_too_long}
+            answer = replace(answer, text="\n\n".join([answer.text, *(note for note in notes if notes[note])]))
         await self._deliver(batch, answer)
         return answered
 
@@ -415,10 +410,10 @@ class Router:
             batch[:] = [event for event in batch if event not in mine]
         return bool(batch)
 
-    async def _command(self, event: PendingEvent, command: Command) -> RunningTurn | None:
-        """/stop stops before it waits; the answer that it stopped says so itself. What a command asks the model is a
-        turn."""
-        inbound = event.inbound
+    async def _command(self, batch: list[PendingEvent], command: Command) -> RunningTurn | None:
+        """/stop stops before it waits; the answer that it stopped says so itself. What a command, alone in its `batch`,
+        asks the model is a turn."""
+        event, inbound = batch[0], batch[0].inbound
         is_stopped = command.name == "stop" and self._queues.stop(inbound.address)
         is_silent = is_stopped and not inbound.is_interaction
         if is_stopped:
@@ -439,9 +434,8 @@ class Router:
             answer, actions = await self._commands.answer(command, context)
             if answer.asks is not None:
                 return answer
-            kept = self._commands.kept(command)
             turn = replace(turn, epoch=None) if answer.has_erased else turn
-            await self._agent.keep(turn, session, kept, answer, actions, is_silent=is_silent)
+            await self._agent.keep(turn, session, self._commands.kept(command), answer, actions, is_silent=is_silent)
             return answer
 
         if is_silent:
@@ -452,7 +446,7 @@ class Router:
             answer = await self._repeat((event,), answered)
             if answer is not None and answer.asks is not None:
                 event.entry, event.command = replace(event.entry, inbound=answer.asks), None
-                return await self._ask([event], is_last=False)
+                return await self._ask(batch, is_last=False)
             await self._deliver((event,), answer)
         return None
 
@@ -513,8 +507,7 @@ class Router:
         first, address = batch[0], batch[-1].inbound.address
         adapter = self._adapters.get(address.platform)
         while True:
-            entry_ids = [event.entry.id for event in batch]
-            view = await self._epoch_guard.view(first.scope, batch[-1].inbound.account, entry_ids)
+            view = await self._epoch_guard.view(first.scope, batch[-1].inbound.account, [one.entry.id for one in batch])
             turn = Turn(
                 address=address,
                 scope=view.scope,

@@ -109,6 +109,22 @@ async def test_what_is_added_before_anything_was_shown_is_answered_together(home
         assert model.sent(2).startswith(model.sent(1)[:-400]), "the prefix holds"
 
 
+async def test_what_is_added_to_a_question_that_is_asked_again_is_answered_with_it(home: Path) -> None:
+    model = SilentModel()
+    model.gate.set()
+    async with open_gateway(home, model) as harness, asyncio.TaskGroup() as tasks, asyncio.timeout(20):
+        await harness.say("what is the capital")
+        model.requests.clear()
+        model.gate.clear()
+        model.began.clear()
+        again = tasks.create_task(harness.say("/retry"))
+        await model.began.wait()
+        added = await harness.say("of Portugal?")
+        assert (added.text, (await again).is_abandoned) == ("answer 2", True)
+        assert model.sent().index("what is the capital") < model.sent().index("of Portugal?")
+        assert await harness.services.inbox.waiting() == []
+
+
 @pytest.mark.parametrize(
     "model",
     [
