@@ -294,8 +294,7 @@ class Router:
         self._log.error("an event failed", address=entry.inbound.address.key, exc_info=error)
         if isinstance(error, StoreError):
             raise error
-        platform = entry.inbound.address.platform
-        await self._inbox.set_entry_aside(entry.id, platform, f"{type(error).__name__}: {error}")
+        await self._inbox.set_entry_aside(entry.id, entry.inbound.address.platform, f"{type(error).__name__}: {error}")
 
     async def _amend(self, inbound: Inbound) -> None:
         event = self._queues.find(inbound)
@@ -320,10 +319,9 @@ class Router:
             self._queues.join(event)
 
     async def _serve(self, event: PendingEvent) -> None:
-        answered = None
         try:
             if event.is_beside:
-                await self._answer([event])
+                answered = await self._answer([event])
             else:
                 # Nothing may be awaited before the queue is entered: turns run in the order in which serving began.
                 async with self._queues.enter(event) as batch:

@@ -49,7 +49,6 @@ WHERE NOT EXISTS (SELECT 1 FROM messages WHERE address_id = :address AND externa
 AND NOT EXISTS (SELECT 1 FROM answered WHERE address_id = :address AND external_id = :external)
 ON CONFLICT (address_id, external_id) DO NOTHING
 """
-"""Microseconds as ids: what still holds that of an entry which was closed must not take a later one for it."""
 KNOWN = " UNION ALL ".join(
     f"SELECT 1 FROM {table} WHERE address_id = ({rows.ADDRESS}) AND external_id = :external"
     for table in ("inbox", "messages", "answered")
@@ -80,7 +79,7 @@ FROM addresses WHERE platform = :platform
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InboxEntry:
-    """A row of the inbox: an accepted event that has not been answered yet."""
+    """A row of the inbox: an accepted event that has not been answered yet. No later one gets its id, once closed."""
 
     id: int
     inbound: Inbound
