@@ -427,6 +427,7 @@ class Router:
                 session=session,
                 is_owner=turn.is_owner,
                 is_stopped=is_stopped,
+                has_asked=bool(turn.outbox_item.id),
                 epoch=turn.epoch,
             )
             answer, actions = await self._commands.answer(command, context)

@@ -13,7 +13,7 @@ import structlog
 from config.settings import ModelOptions
 from core.agent.prompt import REPORTS, Prompt, with_attachments
 from core.agent.summary import Parts, parted
-from core.errors import ModelError, Refused
+from core.errors import ModelError
 from core.memory.manager import MemoryManager
 from core.models.wrappers import ask
 from core.ports import Clock, Model
@@ -157,7 +157,7 @@ class SessionTracker:
         *,
         is_by_hand: bool = False,
     ) -> Session:
-        """Ends a session and opens what goes on with these `parts` of it in its place: see `Conversations.compress`."""
+        """Ends a session and opens what goes on with these `parts` of it in its place: see `Conversations.create`."""
         child = replace(
             self._child(session, session.address, session.scope, parts),
             title=numbered(session),
@@ -175,11 +175,7 @@ class SessionTracker:
             created_at=child.started_at,
             tool_name="compress" if is_by_hand else None,
         )
-        opened = await self.conversations.compress(child, row if summary else None, sent, turn.epoch)
-        await self._ended(session)
-        if not opened.is_incognito:
-            await self.memory.on_session_switch(opened.id, session.id, "compression")
-        return opened
+        return await self._followed(session, child, "compression", turn.epoch, row if summary else None, sent)
 
     async def end(self, session: Session) -> None:
         """Ends the session because the person starts another."""
@@ -207,9 +203,10 @@ class SessionTracker:
         return message_id is not None
 
     async def branch(
-        self, session: Session, scopes: frozenset[Scope], title: str | None, epoch: ErasureEpoch | None = None
+        self, session: Session, scopes: frozenset[Scope], title: str | None, at: datetime, epoch: ErasureEpoch | None
     ) -> Session:
-        """A child at the same address, with a lineage of its own, that shares all that this session was sent."""
+        """A child at the same address, begun `at` a moment, with a lineage of its own, that shares all that this
+        session was sent."""
         rows = await self.conversations.history(session, scopes)
         own = [row.id for row in rows if row.session_id == session.id and row.kind != "summary"]
         shared = replace(
@@ -217,39 +214,25 @@ class SessionTracker:
             parent_id=session.id,
             opens_at=session.opens_at or min(own, default=None),
             title=title,
-            started_at=self.clock.now(),
-            system_prompt="",
+            started_at=at,
             external_id=None,
             last_at=None,
-            root_id=None,
         )
-        opened = await self._followed(session, shared, "branch", epoch)
-        summaries = [replace(row, id=0, session_id=opened.id) for row in rows if row.kind == "summary"]
-        if summaries:
-            await self.conversations.append(summaries, epoch=epoch)
-        return await self.conversations.keep_prompt(opened.id, session.system_prompt, session.sight, epoch)
-
-    async def changed(self, rows: Sequence[Message]) -> Sequence[Message]:
-        """Tells memory of what was undone or brought back; returns it."""
-        await self.memory.amended(*(row.id for row in rows if row.id > 0))
-        return rows
+        summary = next((row for row in rows if row.kind == "summary"), None)
+        return await self._followed(session, shared, "branch", epoch, summary)
 
     async def resume(
         self,
-        session_id: int,
+        session: Session,
         address: Address,
         scope: Scope,
         scopes: frozenset[Scope],
         epoch: ErasureEpoch | None = None,
     ) -> Session:
-        """Continues an earlier session, or what continues it: reopened at its own address, elsewhere in a child with
-        its last turns. Raises Refused when it is not among `scopes`."""
-        session = await self.conversations.tip(session_id, scopes)
-        if session is None or session.is_delegated:
-            raise Refused(f"There is no session {session_id} here. /sessions lists those there are.")
+        """Continues an earlier session: reopened at its own address, elsewhere in a child with its last turns."""
         if session.address == address and session.scope == scope:
             if session.ended_at is None:
-                raise Refused(f"Session {session_id} is the one you are in.")
+                return session
             before = await self.conversations.current(address)
             reopened = await self.conversations.reopen(session.id, self.clock.now())
             if before is not None:
@@ -258,11 +241,8 @@ class SessionTracker:
             return reopened
         parts = parted(await self.conversations.history(session, scopes), CARRIED * self.options.window_tokens, 0.0)
         child = self._child(session, address, scope, parts)
-        opened = await self._followed(await self.conversations.current(address), child, "new", epoch)
-        if parts.summary is not None and session.sight <= scopes:
-            summary = replace(parts.summary, id=0, session_id=opened.id)
-            await self.conversations.append([summary], epoch=epoch)
-        return opened
+        summary = parts.summary if session.sight <= scopes else None
+        return await self._followed(await self.conversations.current(address), child, "new", epoch, summary)
 
     def _blank(self, address: Address, scope: Scope) -> Session:
         return Session(address=address, scope=scope, started_at=self.clock.now(), model=self.options.chat)
@@ -278,10 +258,16 @@ class SessionTracker:
         )
 
     async def _followed(
-        self, before: Session | None, after: Session, reason: EndReason, epoch: ErasureEpoch | None
+        self,
+        before: Session | None,
+        after: Session,
+        reason: EndReason,
+        epoch: ErasureEpoch | None,
+        summary: Message | None = None,
+        sent: Mapping[int, tuple[Json, ...]] | None = None,
     ) -> Session:
-        """Opens `after` in place of `before`, which ends for this `reason`."""
-        opened = await self.conversations.create(after, reason, epoch)
+        """Opens `after` in place of `before`, which ends for this `reason`: see `Conversations.create`."""
+        opened = await self.conversations.create(after, reason, epoch, summary=summary, sent=sent)
         if before is not None:
             await self._ended(before)
         if not opened.is_incognito:

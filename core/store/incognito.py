@@ -7,10 +7,11 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import count
+from itertools import count, takewhile
 from typing import Any
 
 from core.errors import StaleReadError
+from core.store.rows import turns
 from core.types import Address, Json, Message, Scope, Session
 
 
@@ -20,7 +21,9 @@ class IncognitoConversation:
 
     session: Session | None = None
     rows: list[Message] = field(default_factory=list)
-    undone: list[Sequence[Message]] = field(default_factory=list)
+    undone: dict[str, Collection[int]] = field(default_factory=dict)
+    back: dict[str, Collection[int]] = field(default_factory=dict)
+    """By the command that did it, the ids of what is undone, and of what was brought back."""
 
     def find(self, external_id: str | None) -> Message | None:
         return next((row for row in self.rows if external_id is not None and row.external_id == external_id), None)
@@ -29,21 +32,37 @@ class IncognitoConversation:
         if self.session is not None:
             self.session = replace(self.session, **values)
 
-    def undo(self, ids: Collection[int]) -> Sequence[Message]:
-        """As `lineage.undo`."""
-        self.undone.append([row for row in self.rows if row.id in ids])
-        self.rows = [replace(row, kind="undone") if row.id in ids else row for row in self.rows]
-        return self.undone[-1]
+    def undoable(self) -> list[Message]:
+        """As `lineage.undoable`."""
+        own = takewhile(lambda row: row.kind != "summary", reversed(self._shown()))
+        return [row for row in own if row.kind in ("chat", "quote") or not row.text][::-1]
 
-    def bring_back(self) -> Sequence[Message]:
-        """As `lineage.bring_back`, but beside an answer that was given anew."""
-        back = {row.id: row for row in self.undone.pop()} if self.undone else {}
-        self.rows = [back.get(row.id, row) for row in self.rows]
-        return [*back.values()]
+    def undo(self, origin: str, ids: Collection[int]) -> Sequence[Message]:
+        """As `lineage.undo`."""
+        return self._of(self.undone.setdefault(origin, ids))
+
+    def bring_back(self, origin: str) -> Sequence[Message]:
+        """As `lineage.bring_back`."""
+        if origin not in self.back:
+            back: Collection[int] = ()
+            while self.undone and not self._of(back):
+                _, back = self.undone.popitem()
+            self.back[origin] = back
+            turn = next((turn for turn in turns(self.undoable()) if any(row.id in back for row in turn)), ())
+            if all(row.role != "user" for row in self._of(back)):
+                self.undo(origin, [row.id for row in turn if row.role != "user" and row.id not in back])
+        return self._of(self.back[origin])
 
     def history(self, scopes: frozenset[Scope]) -> list[Message]:
         is_seen = self.session is not None and self.session.scope in scopes
-        return [row for row in self.rows if is_seen and row.kind in ("chat", "quote", "summary")]
+        return [row for row in self._shown() if is_seen and row.kind in ("chat", "quote", "summary")]
+
+    def _of(self, ids: Collection[int]) -> list[Message]:
+        return [row for row in self.rows if row.id in ids]
+
+    def _shown(self) -> list[Message]:
+        hidden = {id_ for ids in self.undone.values() for id_ in ids}
+        return [row for row in self.rows if row.id not in hidden]
 
 
 class IncognitoRegistry:
@@ -69,15 +88,12 @@ class IncognitoRegistry:
                 self.conversations.setdefault(replace(address, chat_id=new_chat_id), held)
 
     def open(self, held: IncognitoConversation, session: Session) -> Session:
-        """Opens `session` in place of the one before it, of which only the messages that are carried over stay."""
-        is_child = session.parent_id is not None and held.session and session.parent_id == held.session.id
-        first = session.opens_at if is_child and session.opens_at is not None else 0
-        held.rows = [replace(row, sent=None) for row in held.rows if row.id >= first]
-        held.session = replace(session, id=next(self._ids), is_incognito=True)
+        """Opens `session` in place of the one before it, of which nothing stays."""
+        held.rows, held.session = [], replace(session, id=next(self._ids), is_incognito=True)
         return held.session
 
     def compress(self, session: Session, summary: Message | None, sent: Mapping[int, tuple[Json, ...]]) -> Session:
-        """As `Conversations.compress`; of what is not carried over nothing is left."""
+        """As `Conversations.create`, for a compression; of what is not carried over nothing is left."""
         held = self.of(session.parent_id or 0)
         if held is None:
             raise StaleReadError("The conversation has ended meanwhile.")

@@ -7,7 +7,7 @@ can be brought back. Functions run inside the caller's transaction.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -107,6 +107,14 @@ def tip(connection: Connection, session_id: int, scopes: frozenset[Scope]) -> Se
     return None if row is None else session_of(row)
 
 
+_UNDOABLE = f"""
+SELECT {MESSAGE_COLUMNS} FROM sessions AS own JOIN messages ON messages.session_id = own.id
+    OR messages.session_id IN ({PARTS}) AND messages.id >= own.opens_at AND messages.id < own.closes_at
+WHERE own.id = :session AND messages.origin <> 'job' AND (
+    messages.kind IN ('chat', 'quote') OR messages.kind = 'command' AND messages.text = '' AND messages.role = 'user'
+    OR messages.id IN (SELECT message_id FROM undone WHERE undone.origin = :origin)
+) ORDER BY messages.id
+"""
 _HIDE = f"""
 INSERT INTO undone (message_id, kind, session_id, origin, at)
 SELECT id, kind, :session, :origin, :at FROM messages
@@ -137,10 +145,11 @@ _LAST_UNDONE = f"""
 ORDER BY messages.id
 """
 """Not the answer to what was erased since."""
-_SHOWN = f"FROM messages WHERE session_id IN ({PARTS}) AND kind IN ('chat', 'quote') AND origin <> 'job'"
+_OF_ALL = f"FROM messages WHERE session_id IN ({PARTS}) AND"
 _INSTEAD = f"""
-SELECT id {_SHOWN} AND id > COALESCE((SELECT MAX(id) {_SHOWN} AND role = 'user' AND id < :first), 0)
-    AND id < COALESCE((SELECT MIN(id) {_SHOWN} AND role = 'user' AND id > :last), 9223372036854775807)
+SELECT id {_OF_ALL} role <> 'user' AND kind IN ('chat', 'quote') AND origin <> 'job' AND NOT {in_list("id", "ids")}
+    AND id > COALESCE((SELECT MAX(id) {_OF_ALL} {ASKED} AND id < :first), 0)
+    AND id < COALESCE((SELECT MIN(id) {_OF_ALL} {ASKED} AND id > :last), 9223372036854775807)
 """
 """The other answer to the same question."""
 _TOUCHED = f"""
@@ -165,46 +174,39 @@ class Undoing:
         return {"session": self.session.id, "origin": self.origin, "at": self.at}
 
 
-def parts(connection: Connection, session: Session) -> frozenset[int]:
-    """The ids of the sessions whose messages may be undone from this one."""
-    return frozenset(row[0] for row in connection.execute(PARTS, {"session": session.id}))
+def undoable(connection: Connection, undoing: Undoing) -> list[Message]:
+    """What this command may undo, or has undone, oldest first: what the model sees word for word, up to where the
+    session began or was condensed, and not what jobs have delivered; with what was erased of it since."""
+    return _messages(connection, _UNDOABLE, undoing.values)
 
 
 def undo(connection: Connection, undoing: Undoing, ids: Collection[int]) -> list[Message]:
     """Hides messages; returns those that this command has hidden, oldest first."""
     values = {**undoing.values, "ids": list_value(ids)}
-    if not (done := _messages(connection, _UNDONE, values)):
+    if not connection.execute("SELECT 1 FROM undone WHERE origin = :origin", values).fetchone():
         connection.execute(_HIDE, values)
         connection.execute(_MARK, values)
         _settle(connection, values)
-        done = _messages(connection, _UNDONE, values)
-    return done
+    return _messages(connection, _UNDONE, values)
 
 
 def bring_back(connection: Connection, undoing: Undoing) -> list[Message]:
     """Shows again what was hidden last, in the stead of the answer that was given anew, and returns it; empty where
     there is nothing."""
-    if done := _messages(connection, _BACK, undoing.values):
-        return done
-    found = _messages(connection, _LAST_UNDONE, undoing.values)
+    done = _messages(connection, _BACK, undoing.values)
+    found = [] if done else _messages(connection, _LAST_UNDONE, undoing.values)
     if not found:
-        return []
+        return done
     values = {**undoing.values, "ids": list_value(message.id for message in found)}
     values |= {"first": found[0].id, "last": found[-1].id}
-    instead = [] if has_question(found) else [row["id"] for row in connection.execute(_INSTEAD, values)]
     first = {message.session_id: message.id for message in reversed(found)}
     with rechunked(connection, first):
         connection.execute(_SHOW, values)
     connection.execute(f"UPDATE undone SET back = :origin WHERE {in_list('message_id', 'ids')}", values)
     _settle(connection, values)
-    if instead:
-        undo(connection, undoing, instead)
+    if all(message.role != "user" for message in found):
+        undo(connection, undoing, [row["id"] for row in connection.execute(_INSTEAD, values)])
     return _messages(connection, _BACK, values)
-
-
-def has_question(messages: Sequence[Message]) -> bool:
-    """Whether whole turns were undone, not an answer alone."""
-    return any(message.role == "user" for message in messages)
 
 
 def _messages(connection: Connection, statement: str, values: Mapping[str, object]) -> list[Message]:

@@ -66,12 +66,11 @@ and between the two the session's own summary."""
 
 INSERT = """
 INSERT INTO sessions (address_id, scope_id, external_id, parent_id, root_id, opens_at, head_from, head_until, closes_at,
-    title, model, system_prompt, started_at, last_at, ended_at, end_reason, is_delegated)
+    title, model, system_prompt, sight, started_at, last_at, ended_at, end_reason, is_delegated)
 VALUES (:address, :scope, :external_id, :parent_id,
     (SELECT COALESCE(root_id, id) FROM sessions WHERE id = :parent_id AND NOT :is_delegated AND :ending <> 'branch'),
     :opens_at, :head_from, :head_until, (SELECT COALESCE(MAX(id), 0) + 1 FROM messages), :title, :model,
-    :system_prompt, :started_at, :last_at,
-    :ended_at, :end_reason, :is_delegated)
+    :system_prompt, :sight, :started_at, :last_at, :ended_at, :end_reason, :is_delegated)
 """
 END = "UPDATE sessions SET ended_at = :at, end_reason = :reason WHERE id = :id AND ended_at IS NULL"
 REOPEN = "UPDATE sessions SET ended_at = NULL, end_reason = NULL WHERE id = :id"
@@ -234,36 +233,29 @@ class Conversations:
 
         return await self._database.write(lambda connection: ensure(connection, session))
 
-    async def create(self, session: Session, ending: EndReason = "new", epoch: ErasureEpoch | None = None) -> Session:
-        """See the function `create`. An incognito one replaces the one before it."""
+    async def create(
+        self,
+        session: Session,
+        ending: EndReason = "new",
+        epoch: ErasureEpoch | None = None,
+        *,
+        summary: Message | None = None,
+        sent: Mapping[int, tuple[Json, ...]] | None = None,
+    ) -> Session:
+        """See the function `create`; with the `summary` of what it does not carry on and, by id, the blocks as which
+        messages that it carries on are `sent` from now on. An incognito one replaces the one before it."""
+        if session.is_incognito:
+            return self._incognito.compress(session, summary, sent or {})
         if held := self._incognito.conversations.get(session.address):
             return self._incognito.open(held, session)
-        return await self._database.write(lambda connection: create(connection, session, ending), epoch)
-
-    async def compress(
-        self,
-        child: Session,
-        summary: Message | None,
-        sent: Mapping[int, tuple[Json, ...]],
-        epoch: ErasureEpoch | None = None,
-    ) -> Session:
-        """Ends the parent of `child` and opens that in its place, with its prompt, its `summary` if there is one, and
-        the blocks as which messages that it carries on are `sent` from now on, by id; all in one transaction. Raises
-        StaleReadError where the parent has ended meanwhile."""
-        if child.is_incognito:
-            return self._incognito.compress(child, summary, sent)
 
         def work(connection: Connection) -> Session:
-            if _load(connection, child.parent_id or 0).ended_at is not None:
-                raise StaleReadError("The conversation has ended meanwhile.")
-            opened = create(connection, child, "compression")
-            prompt = {"id": opened.id, "prompt": child.system_prompt, "sight": scope_parameter(child.sight)}
-            connection.execute(SET_PROMPT, prompt)
+            opened = create(connection, session, ending)
             if summary is not None:
-                append(connection, replace(summary, session_id=opened.id))
-            for message_id, blocks in sent.items():
+                append(connection, replace(summary, session_id=opened.id, created_at=session.started_at))
+            for message_id, blocks in (sent or {}).items():
                 connection.execute(SET_SENT, {"id": message_id, "sent": rows.dump(blocks)})
-            return _load(connection, opened.id)
+            return opened
 
         return await self._database.write(work, epoch)
 
@@ -389,10 +381,10 @@ class Conversations:
         known = held.find(external_id) if held else None
         if held is not None and known is not None:
             if text is None:
-                held.rows.remove(known)
-            else:
-                if known.kind == "chat":
-                    held.rows[held.rows.index(known)] = replace(known, text=text, blocks=None, sent=None)
+                held.rows[held.rows.index(known)] = replace(known, kind="command", text="", blocks=None, sent=None)
+            elif known.kind == "chat":
+                held.rows[held.rows.index(known)] = replace(known, text=text, blocks=None, sent=None)
+            if text is not None:
                 return known.id
 
         def work(connection: Connection) -> int | None:
@@ -457,16 +449,16 @@ class Conversations:
         """See `lineage.tip`."""
         return await self._database.read(lambda connection: lineage.tip(connection, session_id, scopes))
 
-    async def parts(self, session: Session) -> frozenset[int]:
-        """See `lineage.parts`."""
-        if session.id < 0:
-            return frozenset((session.id,))
-        return await self._database.read(lambda connection: lineage.parts(connection, session))
+    async def undoable(self, undoing: Undoing) -> Sequence[Message]:
+        """See `lineage.undoable`."""
+        if held := self._incognito.of(undoing.session.id):
+            return held.undoable()
+        return await self._database.read(lambda connection: lineage.undoable(connection, undoing))
 
     async def undo(self, undoing: Undoing, ids: Sequence[int], epoch: ErasureEpoch | None = None) -> Sequence[Message]:
         """See `lineage.undo`."""
         if held := self._incognito.of(undoing.session.id):
-            return held.undo(ids)
+            return held.undo(undoing.origin, ids)
 
         def work(connection: Connection) -> Sequence[Message]:
             undone = lineage.undo(connection, undoing, ids)
@@ -479,7 +471,7 @@ class Conversations:
     async def bring_back(self, undoing: Undoing, epoch: ErasureEpoch | None = None) -> Sequence[Message]:
         """See `lineage.bring_back`."""
         if held := self._incognito.of(undoing.session.id):
-            return held.bring_back()
+            return held.bring_back(undoing.origin)
         return await write_text(self._database, lambda connection: lineage.bring_back(connection, undoing), epoch)
 
     async def transcript(self, session_id: int, scopes: frozenset[Scope]) -> list[Message]:
@@ -536,15 +528,18 @@ def ensure(connection: Connection, session: Session) -> Session:
 
 def create(connection: Connection, session: Session, ending: EndReason = "new") -> Session:
     """Opens a session and returns it with its id; the open one of the address is ended before, for `ending`. One with
-    `ended_at` (an import) is stored beside the open one. Counters start at zero."""
+    `ended_at` (an import) is stored beside the open one. Counters start at zero. Raises StaleReadError where a
+    compression's parent has ended meanwhile."""
+    parent = None if session.parent_id is None else _load(connection, session.parent_id)
+    if ending == "compression" and parent is not None and parent.ended_at is not None:
+        raise StaleReadError("The conversation has ended meanwhile.")
     if session.ended_at is None:
         connection.execute(END_OPEN, {**place(session.address), "reason": ending, "at": session.started_at})
-    if session.parent_id is not None:
-        _load(connection, session.parent_id)
     values = {
         **rows.values_of(session),
         "address": rows.ensure_address(connection, session.address),
         "scope": rows.ensure_scope(connection, session.scope),
+        "sight": scope_parameter(session.sight),
         "last_at": session.last_at or session.started_at,
         "ending": ending,
     }

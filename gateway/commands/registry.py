@@ -49,8 +49,8 @@ _INCOGNITO = frozenset({"incognito", "new", "stop", "undo", "retry", "compress",
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandContext:
     """`scopes` is all that may be seen, as of `epoch`; `scope` is what is written to, `session` the open one.
-    `is_stopped`: a turn was running and has been stopped for this /stop. `is_shell`: typed as `mneme …`,
-    not in a chat."""
+    `is_stopped`: a turn was running and has been stopped for this /stop. `has_asked`: an earlier process had begun the
+    turn that this command asks for. `is_shell`: typed as `mneme …`, not in a chat."""
 
     inbound: Inbound
     scope: Scope
@@ -58,6 +58,7 @@ class CommandContext:
     session: Session
     is_owner: bool
     is_stopped: bool = False
+    has_asked: bool = False
     is_shell: bool = False
     epoch: ErasureEpoch | None = None
 

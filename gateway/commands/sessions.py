@@ -54,12 +54,12 @@ class SessionCommands:
                     return await list_sessions(self._services, context, command.arguments.strip(), LISTED)
                 here, scope, scopes = context.inbound.address, context.scope, context.scopes
                 tip = await self._services.conversations.tip(number, scopes)
-                session = await self._tracker.resume(number, here, scope, scopes, context.epoch)
+                if tip is None or tip.is_delegated:
+                    raise Refused(f"There is no session {number} here. /sessions lists those there are.")
+                session = await self._tracker.resume(tip, here, scope, scopes, context.epoch)
                 # One of another place is copied: its last messages are carried here.
-                is_copy = tip is not None and session.id != tip.id
-                resumed = texts.RESUMED_HERE if is_copy else texts.RESUMED
-                number = tip.id if tip is not None else number
-                return Answer(text=resumed.format(number=number, title=texts.titled(session.title)))
+                resumed = texts.RESUMED if session.id == tip.id else texts.RESUMED_HERE
+                return Answer(text=resumed.format(number=tip.id, title=texts.titled(session.title)))
 
     async def suggest(self, typed: str, scope: Scope) -> Mapping[str, str]:
         """Numbers of conversations by their titles."""

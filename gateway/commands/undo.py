@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from core.errors import Refused
 from core.markup.markdown import escape
-from core.store.lineage import Undoing, has_question
+from core.store.lineage import Undoing
 from core.store.rows import turns
 from core.text.normalize import on_one_line, shortened
 from core.types import Answer, Command, Message
@@ -50,15 +49,13 @@ class UndoCommands:
         return await self._undo(number, context)
 
     async def _undo(self, number: int, context: CommandContext) -> Answer:
-        chosen = (await self._turns(context))[:number]
-        said = [row for turn in reversed(chosen) for row in turn]
-        undone = await self._hide(said, context)
+        chosen = await self._last(number, context)
+        undone = await self._hide([row for turn in chosen for row in turn], context)
         if not undone:
             raise Refused(texts.NOTHING_TO_TAKE_BACK)
-        done = turns(undone)
-        what = "our last exchange" if len(done) == 1 else f"our last {len(done)} exchanges"
+        what = "our last exchange" if len(chosen) == 1 else f"our last {len(chosen)} exchanges"
         lines = [texts.UNDONE.format(what=what, words=_quoted(undone))]
-        if len(done) < number:
+        if len(chosen) < number:
             lines.append(texts.NO_MORE_TO_UNDO)
         if any(row.role == "tool" for row in undone):
             lines.append(texts.TOOLS_STAY_DONE)
@@ -68,57 +65,58 @@ class UndoCommands:
         if context.is_member:
             raise Refused(texts.UNDO_OF_OTHERS)
         back = await self._services.conversations.bring_back(self._undoing(context), context.epoch)
-        await self._tracker.changed(back)
+        await self._tracker.memory.amended(*(row.id for row in back))
         if not back:
             raise Refused(texts.NOTHING_TO_BRING_BACK)
-        if not has_question(back):
+        if all(row.role != "user" for row in back):
             return Answer(text=texts.EARLIER_ANSWER_BACK)
         return Answer(text=texts.BROUGHT_BACK.format(words=_quoted(back)))
 
     async def _retry(self, context: CommandContext) -> Answer:
         """Hides the last answer, and asks the model again what it answered."""
-        chosen = (await self._turns(context))[:1]
-        asked = [row for turn in chosen for row in turn if row.role == "user"]
+        said = [row for turn in await self._last(1, context) for row in turn if row.kind != "command"]
+        asked = [row for row in said if row.role == "user"]
         if not asked:
             raise Refused(texts.NOTHING_TO_RETRY)
         question = asked[-1]
         # One without an id of its platform cannot be taken up where it stands.
         first = question.id if question.external_id is None else question.id + 1
-        await self._hide([row for row in chosen[0] if row.id >= first], context, asked)
+        if not context.has_asked:
+            await self._hide([row for row in said if row.id >= first], context)
         number, text = question.external_id or context.inbound.message_id, question.text
         again = replace(context.inbound, kind="message", text=text, message_id=number, origin=question.origin)
         return Answer(text="", asks=replace(again, command=None))
 
     async def _branch(self, title: str, context: CommandContext) -> Answer:
-        session = context.session
+        session, at = context.session, context.inbound.sent_at
         if not await self._services.conversations.history(session, context.scopes):
             raise Refused(texts.NOTHING_TO_BRANCH)
         if len(title) > TITLE_CHARS:
             raise Refused(texts.TITLE_TOO_LONG.format(most=TITLE_CHARS, chars=len(title)))
         title = title or f"{session.title} (branch)" if title or session.title else ""
-        branch = await self._tracker.branch(session, context.scopes, title or None, context.epoch)
-        text = texts.BRANCHED.format(title=texts.titled(branch.title), number=session.id)
-        return Answer(text=text, buttons=(button(f"Back to {session.id}", "sessions", str(session.id)),))
+        # After a crash the session is the branch that this command has opened.
+        if session.messages or session.parent_id is None or session.started_at != at:
+            session = await self._tracker.branch(session, context.scopes, title or None, at, context.epoch)
+        text = texts.BRANCHED.format(title=texts.titled(session.title), number=session.parent_id)
+        return Answer(text=text, buttons=(button(f"Back to {session.parent_id}", "sessions", str(session.parent_id)),))
 
-    async def _turns(self, context: CommandContext) -> Sequence[Sequence[Message]]:
-        """The turns of this conversation that the model sees, the last one first; not those before it branched off. In
-        a room, what was said without an answer is no turn."""
-        conversations, session = self._services.conversations, context.session
-        rows = await conversations.history(session, context.scopes)
-        said = turns([row for row in rows if row.kind in ("chat", "quote") and row.origin != "job"])
-        parts = await conversations.parts(session)
-        own = takewhile(lambda turn: all(row.session_id in parts for row in turn), reversed(said))
-        return [turn for turn in own if not context.scope.is_room or any(row.role == "assistant" for row in turn)]
-
-    async def _hide(
-        self, rows: Sequence[Message], context: CommandContext, asked: Sequence[Message] = ()
-    ) -> Sequence[Message]:
-        """Raises Refused where a member of a room would hide what others said, or the answers to them."""
-        senders = {row.sender.id for row in (*rows, *asked) if row.role == "user" and row.sender is not None}
+    async def _last(self, number: int, context: CommandContext) -> Sequence[Sequence[Message]]:
+        """The last turns that may be taken back, or that this command has, oldest first; none of which all was erased,
+        or, in a room, that has no answer. Raises Refused where a member of a room would hide what others said, or the
+        answers to them."""
+        least = {"assistant"} if context.scope.is_room else {"user", "assistant"}
+        said = turns(await self._services.conversations.undoable(self._undoing(context)))
+        found = [turn for turn in said if any(row.kind != "command" and row.role in least for row in turn)][-number:]
+        senders = {row.sender and row.sender.id for turn in found for row in turn if row.role == "user"}
         if context.is_member and senders - {context.inbound.sender.id}:
             raise Refused(texts.UNDO_OF_OTHERS)
-        ids, conversations = [row.id for row in rows], self._services.conversations
-        return await self._tracker.changed(await conversations.undo(self._undoing(context), ids, context.epoch))
+        return found
+
+    async def _hide(self, rows: Sequence[Message], context: CommandContext) -> Sequence[Message]:
+        ids = [row.id for row in rows]
+        undone = await self._services.conversations.undo(self._undoing(context), ids, context.epoch)
+        await self._tracker.memory.amended(*(row.id for row in undone))
+        return undone
 
     def _undoing(self, context: CommandContext) -> Undoing:
         return Undoing(session=context.session, origin=context.origin, at=self._services.clock.now())

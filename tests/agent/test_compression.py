@@ -381,11 +381,11 @@ async def test_of_two_processes_one_condenses_it_and_nothing_is_half_done(home: 
         conversations, session = harness.services.conversations, await open_session(harness)
         child = replace(session, id=0, parent_id=session.id, system_prompt="")
         summary = message(session.id, "a summary", kind="summary")
-        opened = await conversations.compress(child, summary, {})
+        opened = await conversations.create(child, "compression", summary=summary)
         with pytest.raises(StaleReadError):
-            await conversations.compress(child, summary, {})
+            await conversations.create(child, "compression", summary=summary)
         assert (await open_session(harness)).id == opened.id
         broken = replace(child, parent_id=opened.id, title="never")
         with pytest.raises(StoreError):
-            await conversations.compress(broken, replace(summary, session_id=0, role=None), {})  # type: ignore[arg-type]
+            await conversations.create(broken, "compression", summary=replace(summary, role=None))  # type: ignore[arg-type]
         assert (await open_session(harness)).id == opened.id, "a failure in its middle leaves all as it was"

@@ -107,7 +107,7 @@ async def test_a_turn_in_whose_middle_it_was_condensed_is_told_whole_and_forgott
             # Each time more than the window holds was found.
             child = replace(last, id=0, parent_id=last.id, opens_at=said.id, started_at=one.clock.now())
             summary = replace(one._row(last, "user", "a summary", None), kind="summary")
-            last = await one.conversations.compress(child, summary, {})
+            last = await one.conversations.create(child, "compression", summary=summary)
             await one.memory.on_session_end(first, [])
             if not number:
                 await one.conversations.append([replace(calling, session_id=last.id)])

@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
+from core.store.lineage import Undoing
 from core.store.notes import FACT, Operation, PendingNote
 from core.types import Address, Scope, Sender
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
@@ -116,6 +119,76 @@ async def test_an_incognito_conversation_is_undone_without_a_trace(home: Path) -
         assert ("walrus" in _asked(model), "Two." in _asked(model)) == (True, False)
         assert "walrus" not in str(await _rows(harness, "SELECT text FROM messages"))
         assert await _rows(harness, "SELECT * FROM undone") == []
+
+
+async def test_an_incognito_answer_that_is_given_anew_and_the_earlier_one_change_places(home: Path) -> None:
+    model = ScriptedModel(says("Nine."), says("Ten."), *[says("ok")] * 9)
+    async with open_gateway(home, model) as harness:
+        await harness.say("/incognito")
+        await harness.say("When does the ferry leave?")
+        await harness.say("/retry")
+        for back, wanted in (("Nine.", (True, False)), ("Ten.", (False, True)), ("Nine.", (True, False))):
+            assert "earlier answer" in (await harness.say("/undo back")).text
+            await harness.say("Really?")
+            assert ("Nine." in _asked(model), "Ten." in _asked(model)) == wanted, back
+            await harness.say("/undo")
+            assert "Really?" in (await harness.say("/undo back")).text
+
+
+@pytest.mark.parametrize("mode", ["/new", "/incognito"])
+async def test_what_was_condensed_is_not_taken_back(home: Path, mode: str) -> None:
+    model = ScriptedModel()
+    async with open_gateway(home, model) as harness:
+        await harness.say(mode)
+        for number in range(9):
+            await harness.say(f"The heron {number} is grey. " + "It is a long story. " * 40)
+        await harness.say("/compress")
+        await harness.say("Thanks")
+        assert "no more" in (await harness.say("/undo 20")).text
+        await harness.say("Hello")
+        asked = _asked(model)
+        assert ("heron 0 is" in asked, "heron 8 is" in asked, "Thanks" in asked) == (True, False, False)
+        await harness.say("/undo")
+        assert "Hello" in (await harness.say("/undo back")).text
+        assert "heron" in (await harness.say("/undo back")).text
+        await harness.say("And?")
+        assert all(word in _asked(model) for word in ("heron 0 is", "heron 8 is", "Thanks", "Hello"))
+
+
+async def test_an_exchange_of_which_the_question_was_forgotten_is_one(home: Path) -> None:
+    async with open_gateway(home, ScriptedModel(says("One."), says("Two."), says("Three."))) as harness:
+        await harness.say("The heron is grey")
+        await harness.say("The walrus is pink")
+        await harness.say("/retry")
+        await harness.say("/forget walrus")
+        await harness.say("yes")
+        shown = "SELECT text FROM messages WHERE kind = 'chat' ORDER BY id"
+        assert await _rows(harness, shown) == [("The heron is grey",), ("One.",), ("Three.",)]
+        assert "no question" in (await harness.say("/retry")).text
+        assert "earlier answer" in (await harness.say("/undo back")).text
+        assert await _rows(harness, shown) == [("The heron is grey",), ("One.",), ("Two.",)]
+        assert "our last exchange" in (await harness.say("/undo")).text
+        assert await _rows(harness, shown) == [("The heron is grey",), ("One.",)]
+        assert "heron" in (await harness.say("/undo")).text
+
+
+async def test_a_command_that_is_done_again_finds_what_it_did(home: Path) -> None:
+    """After a crash; what it had hidden may be forgotten by then, or be the last that its person may take back."""
+    async with open_gateway(home, ScriptedModel()) as harness:
+        conversations = harness.services.conversations
+        for text in ("alpha", "beta", "gamma"):
+            await harness.say(text)
+        session = await conversations.find(1, MINE)
+        assert session is not None
+        done = Undoing(session=session, origin="telegram:42#901", at=session.started_at)
+        gamma = [row.id for row in (await conversations.transcript(1, MINE))[-2:]]
+        await conversations.undo(done, gamma)
+        assert "from “gamma”" in (await harness.say("/undo", message_id="901")).text
+        await harness.services.database.execute("DELETE FROM messages WHERE kind = 'command'")
+        await harness.say("/forget gamma")
+        await harness.say("yes")
+        assert "our last exchange, from “ok”" in (await harness.say("/undo", message_id="901")).text
+        assert [row.text for row in await conversations.transcript(1, MINE)] == ["alpha", "ok", "beta", "ok"]
 
 
 async def test_in_a_room_members_undo_only_their_own(home: Path) -> None:

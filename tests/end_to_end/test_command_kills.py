@@ -1,0 +1,141 @@
+"""The process is killed before each write of a command that changes the last turns; done again after the next start, it
+has changed them once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fixtures.echo_model import said
+from tests.fixtures.live_system import KEY, PERSON, LiveSystem
+from tests.fixtures.messages_api import MessagesApi
+from tests.fixtures.model_reply import ModelReply
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+
+WRITES = 30
+"""More than a command has."""
+WAITING = "SELECT (SELECT count(*) FROM inbox) + (SELECT count(*) FROM outbox WHERE done_at IS NULL)"
+SHOWN = "SELECT text FROM messages WHERE kind = 'chat' AND role <> 'tool' AND text <> '' ORDER BY id"
+UNDONE = "SELECT text FROM messages WHERE kind = 'undone' ORDER BY id"
+
+
+class Brain:
+    """Says for the how manieth time it answers a question; what it is to note it notes from the second time on."""
+
+    def __init__(self) -> None:
+        self._asked: Counter[str] = Counter()
+
+    def __call__(self, body: dict[str, Any]) -> ModelReply:
+        if not body.get("tools"):
+            return ModelReply.say("A title")
+        last = body["messages"][-1]["content"]
+        if last[0]["type"] == "tool_result":
+            return ModelReply.say("Noted.")
+        text = said(last)
+        self._asked[text] += 1
+        if text.startswith("note") and self._asked[text] > 1:
+            return ModelReply.call(("memory", {"target": "memory", "action": "add", "content": text}))
+        return ModelReply.say(f"{text}: answer {self._asked[text]}")
+
+
+@asynccontextmanager
+async def running(home: Path) -> AsyncIterator[LiveSystem]:
+    async with LiveSystem.open(home, MessagesApi(Brain(), key=KEY)) as live:
+        await live.start()
+        yield live
+        assert live.model.refusals == []
+
+
+async def kills(live: LiveSystem, line: str, *questions: str, before: str = "") -> AsyncIterator[int]:
+    """Asks the `questions`, changes state.db by the statement `before` the command, and gives that; again and again,
+    each time with a kill one write later, until there is none. Yields how often, once all is answered."""
+    for writes in range(WRITES):
+        for text in questions:
+            await _said(live, f"{text} {writes}")
+        live.change(before)
+        live.kill_file.write_text(str(writes))
+        is_killed = await _said(live, line)
+        yield writes + 1
+        if not is_killed:
+            return
+    raise AssertionError("it has no end")
+
+
+async def _said(live: LiveSystem, line: str) -> bool:
+    """Whether the process was killed before all was answered; if so it is started again, and answers."""
+    answers = len(live.telegram.texts(PERSON)) + 1
+
+    def is_over() -> bool:
+        return len(live.telegram.texts(PERSON)) >= answers and live.query(WAITING) == [(0,)]
+
+    live.tells_telegram(line)
+    await live.until(lambda: live.is_gone or is_over())
+    is_killed = live.is_gone
+    if is_killed:
+        live.kill_file.unlink()
+        await live.kill()
+        await live.start()
+        await live.until(is_over)
+    return is_killed
+
+
+async def test_undo_takes_one_exchange_back(home: Path) -> None:
+    async with running(home) as live:
+        async for many in kills(live, "/undo", "first", "second"):
+            assert column(live, SHOWN)[-2:] == [f"first {many - 1}", f"first {many - 1}: answer 1"]
+            assert column(live, UNDONE)[-2:] == [f"second {many - 1}", f"second {many - 1}: answer 1"]
+            assert len(column(live, UNDONE)) == 2 * many
+        assert many > 3
+
+
+async def test_retry_asks_the_last_question_anew(home: Path) -> None:
+    async with running(home) as live:
+        async for many in kills(live, "/retry", "first", "second"):
+            assert column(live, SHOWN)[-3] == f"first {many - 1}: answer 1"
+            assert column(live, SHOWN)[-2] == f"second {many - 1}"
+            assert len(column(live, SHOWN)) == 4 * many
+            assert column(live, UNDONE)[-1] == f"second {many - 1}: answer 1"
+            assert len(column(live, UNDONE)) == many
+        assert many > 3
+
+
+async def test_retry_asks_a_question_anew_that_its_platform_does_not_name(home: Path) -> None:
+    without = "UPDATE messages SET external_id = NULL WHERE id = (SELECT MAX(id) FROM messages WHERE role = 'user')"
+    async with running(home) as live:
+        async for many in kills(live, "/retry", "first", "second", before=without):
+            assert column(live, SHOWN)[-3] == f"first {many - 1}: answer 1"
+            assert column(live, SHOWN)[-2] == f"second {many - 1}"
+            assert len(column(live, SHOWN)) == 4 * many
+            assert column(live, UNDONE)[-2:] == [f"second {many - 1}", f"second {many - 1}: answer 1"]
+            assert len(column(live, UNDONE)) == 2 * many
+        assert many > 3
+
+
+async def test_what_retry_does_with_tools_is_done_once(home: Path) -> None:
+    unanswered = "UPDATE messages SET kind = 'notice' WHERE id = (SELECT MAX(id) FROM messages)"
+    async with running(home) as live:
+        async for many in kills(live, "/retry", "note", before=unanswered):
+            assert column(live, SHOWN)[-2:] == [f"note {many - 1}", "Noted."]
+            assert column(live, UNDONE) == []
+            assert column(live, "SELECT count(*) FROM messages WHERE tool_name = 'memory' AND role <> 'tool'") == [many]
+        assert many > 3
+
+
+async def test_branch_opens_one(home: Path) -> None:
+    async with running(home) as live:
+        async for many in kills(live, "/branch", "first"):
+            sessions = live.query("SELECT parent_id, end_reason, system_prompt FROM sessions ORDER BY id")
+            opened = [(number or None, "branch" if number < many else None) for number in range(many + 1)]
+            assert [(parent_id, end) for parent_id, end, _ in sessions] == opened
+            assert len({prompt for *_, prompt in sessions}) == 1
+        assert many > 3
+
+
+def column(live: LiveSystem, sql: str) -> list[object]:
+    return [row[0] for row in live.query(sql)]
