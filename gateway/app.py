@@ -215,21 +215,22 @@ async def build_router(
 ) -> tuple[Router, Commands, MemoryManager]:
     """The way of a message through the core, without platforms. The caller shuts the memory down."""
     settings, zone = services.settings, services.settings.general.zone
-    metered = MeteredModel(model, services.usage_log, services.clock, settings.model.cache)
+    conversations, clock = services.conversations, services.clock
+    metered = MeteredModel(model, services.usage_log, clock, settings.model.cache)
     # Only the client of a server knows; to import its class would load 40 MB also where there is no model.
     windows = Windows(settings.model, getattr(helper, "window", None))
-    helper = None if helper is None else MeteredModel(helper, services.usage_log, services.clock, settings.model.cache)
+    helper = None if helper is None else MeteredModel(helper, services.usage_log, clock, settings.model.cache)
     owner_notices = OwnerNotices(services)
     services.inbox.on_set_aside = owner_notices.tell_of_dead_letter
     services.usage_log.on_near = owner_notices.tell_of_budget
-    evidence = EvidenceSearch(services.conversations)
+    evidence = EvidenceSearch(conversations)
     memory = _memory(services, helper, evidence, owner_notices, delivery)
-    for cache in (memory, services.conversations):
+    for cache in (memory, conversations):
         services.epoch_guard.caches.append(cache.invalidate)
     cheap = settings.model.helper
-    recall = ExpandedRecall(services.recall, services.conversations, helper, cheap, services.clock, services.zone)
+    recall = ExpandedRecall(services.recall, conversations, helper, cheap, clock, services.zone)
     reminders, review = ReminderCommands(services), services.notebook.review
-    plan = reminder(services.appointments, services.conversations, evidence, review, reminders.ask)
+    plan = reminder(services.appointments, conversations, evidence, review, reminders.ask)
     skills = SkillCommands(services)
     context_files = ContextFiles(settings.home, settings.context, settings.chats, services.notebook)
     owner_files = OwnerFiles(settings.home)
@@ -246,43 +247,20 @@ async def build_router(
     )
     prompt = Prompt(owner_files, soul, zone, memory, budget_chars, tools, sections)
     if helper is not None and settings.delegation.max_rounds:
-        delegate = Delegate(
-            model=helper,
-            conversations=services.conversations,
-            prompt=prompt,
-            memory=memory,
-            tools=tools,
-            clock=services.clock,
-            options=settings.model,
-            budget=settings.delegation,
-        )
+        delegate = Delegate(helper, conversations, prompt, memory, tools, clock, settings.model, settings.delegation)
         tools.append(delegate.tool())
     boundary = Boundary(
         idle=timedelta(hours=settings.sessions.idle_hours),
         daily_at=time.fromisoformat(settings.sessions.daily_at) if settings.sessions.daily_at else None,
         zone=services.zone,
     )
-    sessions = SessionTracker(services.conversations, prompt, memory, services.clock, settings.model, helper, boundary)
+    sessions = SessionTracker(conversations, prompt, memory, clock, settings.model, helper, boundary)
     prompt.longest = windows.longest
     tool_runner = ToolRunner(tools, settings.model.tool_timeout_s)
-    compressor = Compressor(
-        conversations=services.conversations,
-        sessions=sessions,
-        memory=memory,
-        flush=Flush(metered, tool_runner, settings.model, services.clock),
-        summarizer=Summarizer(helper, cheap, services.clock, zone),
-        windows=windows,
-        threshold=settings.compression.threshold,
-    )
-    agent = Agent(
-        model=metered,
-        conversations=services.conversations,
-        compressor=compressor,
-        prompt=prompt,
-        tool_runner=tool_runner,
-        clock=services.clock,
-        options=settings.model,
-    )
+    flush, summarizer = Flush(metered, tool_runner, settings.model, clock), Summarizer(helper, cheap, clock, zone)
+    threshold = settings.compression.threshold
+    compressor = Compressor(conversations, sessions, memory, flush, summarizer, windows, threshold)
+    agent = Agent(metered, conversations, compressor, prompt, tool_runner, clock, settings.model)
     groups: list[CommandGroup] = [
         SessionCommands(services, sessions, compressor),
         UndoCommands(services, sessions),
@@ -298,16 +276,9 @@ async def build_router(
         UsageCommands(services),
         skills,
     ]
-    commands = Commands(groups, services.actions, services.clock, skills)
-    router = Router(
-        access=Access(services.people, services.clock, settings, owner_notices),
-        delivery=delivery,
-        agent=agent,
-        epoch_guard=services.epoch_guard,
-        commands=commands,
-        clock=services.clock,
-        limits=settings.limits,
-    )
+    commands = Commands(groups, services.actions, clock, skills)
+    access = Access(services.people, clock, settings, owner_notices)
+    router = Router(access, delivery, agent, services.epoch_guard, commands, clock, settings.limits)
     return router, commands, memory
 
 
@@ -316,33 +287,23 @@ def _memory(
 ) -> MemoryManager:
     """Built-in memories and the services of the settings; one that cannot be had is a warning."""
     settings, zone, review = services.settings, services.settings.general.zone, services.notebook.review
-    curator = Curator(
-        notebook=services.notebook,
-        notes=services.notes,
-        facts=services.facts,
-        clock=services.clock,
-        zone=services.zone,
-        model=helper,
-        name=settings.model.helper,
-    )
-    builtins: list[MemoryProvider] = [
-        NotesProvider(services.notebook, evidence, curator),
-        HistoryProvider(services.recall, zone),
-    ]
-    options = settings.memory
+    notebook, clock, cheap, options = services.notebook, services.clock, settings.model.helper, settings.memory
+    curator = Curator(notebook, services.notes, services.facts, clock, services.zone, helper, cheap)
+    notes, history = NotesProvider(notebook, evidence, curator), HistoryProvider(services.recall, zone)
+    builtins: list[MemoryProvider] = [notes, history]
     if options.facts:
         kinds: tuple[FactKind, ...] = ("project", "episode", "working")
         blend = FactRanking(half_life_days={kind: getattr(options, f"{kind}_half_life_days") for kind in kinds})
-        reader = FactReader(services.facts, review, services.clock, zone, helper, settings.model.helper)
+        reader = FactReader(services.facts, review, clock, zone, helper, cheap)
         known = KnownFacts(services.facts, blend, zone)
         builtins.append(FactsProvider(services.facts, known, reader, evidence, review))
     found, wrong = chosen(settings)
-    queue = SyncQueue(services.database, services.clock, delivery.wake, {one.name: hooks_of(one) for one in found})
+    queue = SyncQueue(services.database, clock, delivery.wake, {one.name: hooks_of(one) for one in found})
     timeout_s, notify = options.prefetch_timeout_s, owner_notices.tell_of_memory
-    memory = MemoryManager(builtins, services.clock, timeout_s, queue, found, settings.home, notify)
+    memory = MemoryManager(builtins, clock, timeout_s, queue, found, settings.home, notify)
     for problem in wrong.values():
         memory.warn(problem)
-    services.notebook.on_change = memory.on_memory_write
+    notebook.on_change = memory.on_memory_write
     review.on_pending, review.on_warning = owner_notices.tell_of_pending, owner_notices.warn_of_note
     return memory
 

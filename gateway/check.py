@@ -9,7 +9,6 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Literal
 
 from adapters.discord.adapter import check_discord
@@ -162,17 +161,13 @@ async def _context_files(services: Services) -> list[CheckResult]:
         found = await files.read(folder)
         parts: dict[FileState, list[str]] = {"read": [], "offered": [], "not read": []}
         for one in found:
-            reason = f" ({one.reason})" if one.reason else ""
-            parts[one.state].append(f"{_place(one.path, folder)}{reason}")
+            place = one.path.relative_to(folder) if one.path.is_relative_to(folder) else one.path
+            parts[one.state].append(f"{place} ({one.reason})" if one.reason else str(place))
         text = "; ".join(f"{state} {', '.join(names)}" for state, names in parts.items() if names)
         wrong = [f"{folder}: {one.reason}." for one in found if one.path == folder]
         if found or folder != settings.home:
             results.append(_result("context files", wrong, texts.NO_FOLDER, f"{folder}: {text or texts.NO_FILES}."))
     return results
-
-
-def _place(path: Path, folder: Path) -> str:
-    return str(path.relative_to(folder) if path.is_relative_to(folder) else path)
 
 
 def _result(subject: str, wrong: Sequence[str], advice: str, right: str) -> CheckResult:

@@ -46,7 +46,6 @@ class Router:
 
     def __init__(
         self,
-        *,
         access: Access,
         delivery: Delivery,
         agent: Agent,

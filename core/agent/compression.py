@@ -202,7 +202,6 @@ class Compressor:
 
     def __init__(
         self,
-        *,
         conversations: Conversations,
         sessions: SessionTracker,
         memory: MemoryManager,

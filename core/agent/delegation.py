@@ -40,7 +40,7 @@ class _Arguments(Arguments):
     tools: list[str] | None = Field(default=None, description="Which tools it may use; all if left out")
 
 
-@dataclass(kw_only=True)
+@dataclass
 class Delegate:
     """Works on tasks with `model` and those of `tools` that only read, as `options` has it (a model's name, its limits)
     and within `budget`; `memory` is told of what was done."""

@@ -83,7 +83,6 @@ class Agent:
 
     def __init__(
         self,
-        *,
         model: MeteredModel,
         conversations: Conversations,
         compressor: Compressor,

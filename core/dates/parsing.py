@@ -226,12 +226,8 @@ def _guessed(piece: str, script: Mapping[str, Any], here: datetime) -> tuple[dat
     # It takes a tenth of a second to load, for which no other command should wait.
     from dateparser.date import DateDataParser
 
-    settings = {
-        "RELATIVE_BASE": here,
-        "PREFER_DATES_FROM": "future",
-        "DATE_ORDER": script.get("order", "DMY"),
-        "RETURN_TIME_AS_PERIOD": True,
-    }
+    settings = {"RELATIVE_BASE": here, "PREFER_DATES_FROM": "future", "RETURN_TIME_AS_PERIOD": True}
+    settings["DATE_ORDER"] = script.get("order", "DMY")
     try:
         found = DateDataParser(languages=script["languages"], settings=settings).get_date_data(piece)
     except (ValueError, OverflowError, TypeError, LookupError, AttributeError, RecursionError):

@@ -89,7 +89,7 @@ class _Draft:
             self.operations.append(Operation(action="replace", content=text, old_text=kept))
 
 
-@dataclass(kw_only=True)
+@dataclass
 class Curator:
     """Looks by `model`, under its `name`."""
 

@@ -38,12 +38,8 @@ QUESTION_WEIGHT = 1.5
 searches written by hand for 72 LoCoMo questions (dev), that finds 16 more of 36 that had nothing right among the first
 five sessions (equal weight 17, thrice the weight 13), and loses none of the 36 others (equal weight one)."""
 NOT_EXPANDED = "The question could not be expanded; it was searched as it stands."
-_SEARCHES = TypeAdapter(
-    Annotated[
-        list[Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]],
-        Field(max_length=20),
-    ]
-)
+_Search = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
+_SEARCHES = TypeAdapter(Annotated[list[_Search], Field(max_length=20)])
 
 CALLS_AT_ONCE = 3
 TRANSCRIPT_CHARS = 100_000

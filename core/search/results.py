@@ -362,12 +362,9 @@ def _head(number: str, found: FoundSession, at: datetime) -> str:
 
 
 def _card(number: int, found: FoundSession, zone: tzinfo) -> str:
-    title, preview = found.session.title, found.preview or ""
-    lines = [
-        _head(f"{number}. ", found, _at(found).astimezone(zone)),
-        *(f"> {_matching(hit)}" for hit in found.matches[:QUOTED]),
-    ]
-    lines += [f"> {_answering(hit.quoted)}" for hit in found.matches[:QUOTED] if hit.quoted][:1]
+    title, preview, matches = found.session.title, found.preview or "", found.matches[:QUOTED]
+    lines = [_head(f"{number}. ", found, _at(found).astimezone(zone)), *(f"> {_matching(hit)}" for hit in matches)]
+    lines += [f"> {_answering(hit.quoted)}" for hit in matches if hit.quoted][:1]
     if not found.matches and title and preview and not preview.startswith(title.rstrip(CUT)):
         lines.append(f"> {_plain(preview)}")
     return "\n".join([*lines, "", found.summary.strip()] if found.summary else lines)

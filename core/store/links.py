@@ -205,10 +205,8 @@ def _refuse_owner(connection: Connection, account: Account) -> None:
 
 
 def _accounts(connection: Connection, account: Account) -> list[NamedAccount]:
-    return [
-        NamedAccount(account=rows.account_in(row), name=row["name"])
-        for row in connection.execute(people.LINKED, rows.values_of(account))
-    ]
+    found = connection.execute(people.LINKED, rows.values_of(account))
+    return [NamedAccount(account=rows.account_in(row), name=row["name"]) for row in found]
 
 
 def _join(connection: Connection, link: Link, values: Values) -> None:

@@ -50,11 +50,8 @@ def _conversation(session: Mapping[str, Any], choices: Choices) -> Conversation:
     number, chat = str(session["id"]), session.get("chat_id")
     thread, parent = session.get("thread_id"), session.get("parent_session_id")
     source = str(session["source"]).replace(":", "-") or "hermes"
-    address = Address(
-        platform=_PLATFORMS.get(source, source),
-        chat_id=str(chat or number),
-        thread_id=str(thread) if chat and thread else None,
-    )
+    thread_id = str(thread) if chat and thread else None
+    address = Address(platform=_PLATFORMS.get(source, source), chat_id=str(chat or number), thread_id=thread_id)
     parent_name = f"hermes:{parent}" if parent else None
     return conversation_of(address, choices, session.get("title"), f"hermes:{number}", parent_name)
 

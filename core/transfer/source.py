@@ -152,10 +152,8 @@ def _written(given: BinaryIO, path: Path) -> HistoryError | None:
             left -= copy.write(part)
     if left or not given.read(1):
         return None
-    return HistoryError(
-        f"More than {UNPACKED_BYTES // 10**9} GB came on stdin, and what is beyond that was not read. "
-        "Import it as a file."
-    )
+    most = f"{UNPACKED_BYTES // 10**9} GB"
+    return HistoryError(f"More than {most} came on stdin, and what is beyond that was not read. Import it as a file.")
 
 
 def _head(path: Path) -> bytes:
