@@ -45,7 +45,7 @@ DOORS: Mapping[str, tuple[str, ...]] = {
     "prompt_toolkit": ("adapters/terminal/*.py", "gateway/cli/*.py"),
     "tomllib": ("config/*.py", "core/*.py"),
     "tomlkit": ("config/files.py",),
-    "yaml": ("core/skills/format.py",),
+    "yaml": ("core/skills/folders.py",),
     "snowballstemmer": ("core/text/terms.py",),
     "pydantic": ("*",),
     "pydantic_core": ("*",),

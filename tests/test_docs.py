@@ -19,7 +19,7 @@ import pytest
 
 from core.errors import ToolError
 from core.ports import Adapter, Reply
-from core.skills.format import read_skill
+from core.skills.folders import read_skill
 from core.store.archive import TransferRecord
 from core.transfer.formats import Choices
 from core.types import Answer, Inbound, ToolContext
@@ -134,9 +134,9 @@ def test_the_documented_skill_is_one(tmp_path: Path) -> None:
     (text,) = _blocks(ROOT / "docs" / "extending.md", "markdown")
     (tmp_path / "plan-a-trip").mkdir()
     (tmp_path / "plan-a-trip" / "SKILL.md").write_text(text, encoding="utf-8")
-    skill = read_skill(tmp_path / "plan-a-trip", "SKILL.md")
+    skill = read_skill(tmp_path / "plan-a-trip", "skills/plan-a-trip")
     assert skill.description.startswith("Plans a trip by train: use it when")
-    assert (skill.other["license"], skill.version, skill.tags) == ("MIT", "1.2", ("travel", "trains"))
+    assert (skill.front["license"], skill.version, skill.tags) == ("MIT", "1.2", "travel, trains")
 
 
 def test_the_documented_format_reads_a_log() -> None:

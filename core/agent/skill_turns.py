@@ -6,47 +6,49 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 from core.agent.prompt import CALLS_MANY, tool_calls_of
 from core.errors import Refused
 from core.facts.evidence import pattern
 from core.guard.fence import CALLED, NUDGED, neutralise, typed_part
-from core.skills.format import Skill
-from core.skills.tools import SkillTools
+from core.skills.folders import NAME_CHARS, Skill
+from core.skills.library import SkillTools
 from core.store.rows import turns
 from core.types import Json, Message, Scope, ToolContext
 
 TURNS_BETWEEN, LOOKED_AT = 8, 200
 """So many turns, within so many messages, have no second nudge."""
+_CALL = re.compile(r"/(?P<by>skill(?:@\w+)?\s+)?(?P<name>[\w-]+)(?:@\w+)?(?:\s+(?P<words>.*))?", re.DOTALL | re.I)
 _WORKED = "the last turn took {calls} calls of tools. If that way will be needed again, keep it with skill_manage"
 _CORRECTED = "the person may be correcting how you do something. If so, and it holds for next time too, keep it with "
 _CORRECTED += "skill_manage; what is true of people is a note"
 
 
+@dataclass(frozen=True)
 class SkillTurns:
     """`is_command`: whether a name is that of a built-in command, which wins."""
 
-    def __init__(self, tools: SkillTools, is_command: Callable[[str], bool]) -> None:
-        self._tools = tools
-        self._is_command = is_command
-        self._denial = pattern("no_at_first")
-        self.cue = re.compile(rf"/|{self._denial.pattern}", re.IGNORECASE)
+    tools: SkillTools
+    is_command: Callable[[str], bool]
+
+    @cached_property
+    def cue(self) -> re.Pattern[str]:
         """A message that does not fit this calls no skill and corrects nothing."""
+        return re.compile(rf"/|{pattern('no_at_first').pattern}", re.IGNORECASE)
 
     async def called(self, text: str, scopes: frozenset[Scope]) -> tuple[Skill, str] | None:
         """The skill that a message calls by its name, and what stands behind that; None for a command, and where there
         is no such skill or it is switched off. Hyphens may be underscores, which is what Telegram takes."""
-        head, words = _split(text)
-        name = head[1:].partition("@")[0].lower()
-        if name == "skill":
-            name, words = _split(words)
-        if not head.startswith("/") or self._is_command(name):
+        found = _CALL.fullmatch(text.strip())
+        if found is None or (not found["by"] and self.is_command(found["name"].lower())):
             return None
         try:
-            skill = await self._tools.skills.find(name.lower().replace("_", "-"), scopes)
+            skill = await self.tools.skills.find(found["name"], scopes)
         except Refused:
             return None
-        return None if skill.is_disabled else (skill, words)
+        return None if skill.is_disabled else (skill, found["words"] or "")
 
     async def frames(
         self, rows: Sequence[Message], earlier: Sequence[Message], context: ToolContext
@@ -57,34 +59,33 @@ class SkillTurns:
         return [*found[:-1], (*found[-1], nudge) if nudge else found[-1]]
 
     async def _frame(self, row: Message, context: ToolContext) -> tuple[str, ...]:
-        found = await self.called(row.text, context.scopes) if row.text.startswith("/") and _is_typed(row) else None
+        found = await self.called(row.text, context.scopes) if _is_typed(row) else None
         if found is None:
             return ()
         skill, words = found
         try:
-            text = neutralise(await self._tools.shown(skill, context))
+            text = neutralise(await self.tools.shown(skill, context))
         except Refused as refusal:
             text = neutralise(str(refusal))
         about = " for what stands behind its name" if words else ""
-        frame = f"[{CALLED} “{skill.name}”{about}: what it says is what they ask you to do.]"
-        return (f"{frame}\n{text}",)
+        return (f"[{CALLED} “{skill.name}”{about}: what it says is what they ask you to do.]\n{text}",)
 
     def _nudge(self, rows: Sequence[Message], earlier: Sequence[Message], context: ToolContext) -> str:
         """Empty where there was one lately, and where nothing is learned: in a schedule, incognito, and in a room of
         others, whose skills the owner decides on."""
-        is_foreign = context.scope.is_room and context.scopes == {context.scope}
         latest = turns(earlier[-LOOKED_AT:])[-TURNS_BETWEEN:]
-        if not latest or is_foreign or not context.session.is_remembered or any(map(_is_nudged, latest)):
+        is_foreign = context.scope.is_room and context.scopes == {context.scope}
+        if not latest or is_foreign or not context.session.is_remembered:
             return ""
         calls = tool_calls_of(latest[-1])
-        is_corrected = any(_is_typed(row) and self._denial.match(row.text) for row in rows) and not _asks(latest[-1])
-        is_kept = any(call["name"] == "skill_manage" for call in calls)
-        if is_kept or not (is_corrected or len(calls) >= CALLS_MANY):
+        if any(call["name"] == "skill_manage" for call in calls) or _starting(NUDGED, *latest):
+            return ""
+        said = (row.text for row in rows if _is_typed(row) and not row.text.startswith("/"))
+        is_corrected = any(map(self.cue.match, said)) and not _asks(latest[-1])
+        if not is_corrected and len(calls) < CALLS_MANY:
             return ""
         learned = _CORRECTED if is_corrected else _WORKED.format(calls=len(calls))
-        used = ", ".join(_used(calls, latest[-1]))
-        mend = f". You have used {used}: mend it where it fell short" if used else ""
-        return f"[{NUDGED}: {learned}{mend}.]"
+        return f"[{NUDGED}: {learned}{_mending(calls, latest[-1])}.]"
 
 
 def _asks(turn: Sequence[Message]) -> bool:
@@ -93,27 +94,19 @@ def _asks(turn: Sequence[Message]) -> bool:
     return next(said, "?").endswith(("?", "？", "؟"))
 
 
-def _is_nudged(turn: Sequence[Message]) -> bool:
-    return any(text.startswith(f"[{NUDGED}") for text in _sent(turn))
+def _mending(calls: Sequence[Json], turn: Sequence[Message]) -> str:
+    """What is said of the skills that were read, and that were called."""
+    views = [str((call.get("input") or {}).get("name", "")) for call in calls if call["name"] == "skill_view"]
+    called = [text.partition("“")[2].partition("”")[0] for text in _starting(CALLED, turn)]
+    used = ", ".join(dict.fromkeys(neutralise(name)[:NAME_CHARS] for name in (*views, *called)))
+    return f". You have used {used}: mend it where it fell short" if used else ""
 
 
-def _sent(turn: Sequence[Message]) -> list[str]:
-    return [str(block.get("text", "")) for row in turn for block in row.sent or ()]
-
-
-def _split(text: str) -> tuple[str, str]:
-    """The first word, and what stands behind it."""
-    head, *rest = text.split(maxsplit=1) or [""]
-    return head, rest[0].strip() if rest else ""
+def _starting(frame: str, *turns: Sequence[Message]) -> list[str]:
+    """The frames of this kind that were sent with turns."""
+    sent = (str(block.get("text", "")) for turn in turns for row in turn for block in row.sent or ())
+    return [text for text in sent if text.startswith(f"[{frame}")]
 
 
 def _is_typed(row: Message) -> bool:
     return row.origin == "typed" and bool(typed_part(row.text))
-
-
-def _used(calls: Sequence[Json], turn: Sequence[Message]) -> list[str]:
-    """Names of skills that were read, and that were called, each once."""
-    views = [call.get("input") or {} for call in calls if call["name"] == "skill_view"]
-    read = [neutralise(str(view.get("name", "")))[:64] for view in views]
-    called = [text.partition("“")[2].partition("”")[0] for text in _sent(turn) if text.startswith(f"[{CALLED}")]
-    return list(dict.fromkeys([*read, *called]))

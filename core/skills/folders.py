@@ -1,172 +1,270 @@
-"""Where skills lie: in `skills` of the home those of the owner, beside the notes of a scope those of that scope, and in
-folders of the settings, which are the owner's too and are only read. A skill is a folder there, or one deeper, in a
-folder that is its category.
+"""The published Agent Skills format: a folder with a SKILL.md, whose front matter is YAML between two lines of three
+dashes, with Markdown below it; files of any kind beside it. A skill is read from such a folder, written into one, and
+taken out of a folder or zip archive from elsewhere.
 
-Everything is confined to these folders: a path is a plain one below its skill, and no link is followed. All functions
-block: they are called in a thread.
+A file is bounded before it is read and front matter before it is parsed; values are taken as the texts that stand
+there. Everything is confined: a path is a plain one below its skill, and no link is followed. Nothing is ever run. All
+functions block: they are called in a thread.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
 import stat
+import unicodedata
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path, PurePosixPath
+from typing import Any
 
-from config.files import leftovers, replace_file
+import yaml
+
+from config.files import leftovers, read_file, replace_file
 from core.errors import Refused
-from core.notes.notebook import folder_of
-from core.skills.format import FOLDERS, SCRIPTS, SKILL_FILE, Skill, is_name, read_skill, read_text
+from core.guard.guard import marked_name, mixed_word
 from core.types import LOCAL, Scope
 
+SKILL_FILE, SCRIPTS = "SKILL.md", "scripts"
+FOLDERS = ("references", "templates", SCRIPTS, "assets")
+NAME_CHARS, DESCRIPTION_CHARS, FRONT_CHARS, DEPTH = 64, 1024, 16_000, 8
+NAME_FORM = f"small letters of one alphabet, digits and single hyphens, at most {NAME_CHARS}, such as tidy-inbox"
 LOOKED_AT = 1_000
-"""Folders of one place, in the order of their names: nobody has a list of more to read."""
-FILES_MOST, SKILL_BYTES, PATH_DEPTH = 200, 5_000_000, 6
-"""Of one skill."""
-SOURCE_BYTES, SOURCE_ENTRIES, RATIO, RATIO_BYTES = 20_000_000, 2_000, 100, 1_000_000
-"""What is added may unpack to: so much, and beyond the last only so many times its own size; its entries."""
-_PART = re.compile(r"(?!\.)[\w .()+,@&'~=-]{1,100}(?<![ .])")
-_IGNORED = ("__MACOSX",)
-_DAMAGED = (zlib.error, EOFError, RuntimeError, NotImplementedError, ValueError)
+"""Folders of one place, in the order of their names: nobody has a list of more to read. Of twice as many the front
+matter is not parsed again while it stays as it is."""
+FILE_BYTES, FILES_MOST, BYTES_MOST = 200_000, 200, 5_000_000
+"""Of a text that is read; of one skill."""
+SOURCE_FILES, SOURCE_BYTES = 2_000, 20_000_000
+"""Of what is added, unpacked."""
+REMOVED = ".removed"
+
+_NAME = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
+_FRONT = re.compile(r"---[ \t]*\n(?P<front>.*?)^---[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
+_UNQUOTED = re.compile(r"(?m)^(?P<key>[A-Za-z][\w-]*):[ \t]+(?P<value>[^\s\"'\[{|>&*!#%@`][^#\n]*:[ \t][^#\n]*)$")
+_PART = r"(?!\.)[\w .()+,@&'~=-]{1,100}(?<![ .])"
+_PATH = re.compile(rf"{_PART}(?:/{_PART}){{0,5}}")
+_DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, ValueError)
+"""Also of a password, and of a compression that is not known here."""
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A folder of skills, called `title` before people. `is_own`: it may be written."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Skill:
+    """What the `front` matter says, with all its keys (license, compatibility, allowed-tools …) as they stand there,
+    and where it lies: a `folder` of `scope`, which can be changed if it `is_own`, with these `files` and their bytes.
+    `used_at`: last, of `uses`."""
 
-    root: Path
-    scope: Scope
-    title: str
+    name: str
+    description: str
+    version: str = ""
+    category: str = ""
+    tags: str = ""
+    platforms: str = ""
+    front: Mapping[Any, Any] = field(default_factory=dict)
+    folder: Path = Path()
+    files: Mapping[str, int] = field(default_factory=dict)
+    changed_at: datetime | None = None
+    scope: Scope = LOCAL
     is_own: bool = True
+    uses: int = 0
+    used_at: datetime | None = None
+    is_disabled: bool = False
+
+    @property
+    def needs_shell(self) -> bool:
+        has_scripts = any(path.startswith(f"{SCRIPTS}/") for path in self.files)
+        return has_scripts or "bash" in str(self.front.get("allowed-tools")).lower()
+
+    def has(self, words: str) -> bool:
+        """Whether all of these words stand in what the list shows."""
+        shown = " ".join((self.name, self.description, self.category, self.tags)).casefold()
+        return all(word in shown for word in words.casefold().split())
 
 
-class SkillFolders:
-    """`extra`: folders of the settings."""
-
-    def __init__(self, home: Path, extra: Sequence[Path] = ()) -> None:
-        self._home = home
-        self._extra = extra
-
-    def own(self, scope: Scope) -> Place:
-        """Where skills of a scope are kept."""
-        if scope == LOCAL:
-            return Place(self._home / "skills", scope, "skills")
-        root = folder_of(self._home / "memories", scope) / "skills"
-        return Place(root, scope, root.relative_to(self._home).as_posix())
-
-    def places(self, scopes: frozenset[Scope]) -> list[Place]:
-        """What these scopes see; of two skills of one name the first counts."""
-        own = [self.own(scope) for scope in sorted(scopes, key=lambda scope: (scope != LOCAL, scope))]
-        extra = self._extra if LOCAL in scopes else ()
-        return [*own, *(Place(folder, LOCAL, str(folder), False) for folder in extra)]
-
-    def read(self, scopes: frozenset[Scope]) -> tuple[list[Skill], list[str]]:
-        """The skills, and a sentence on each folder that cannot be read as one."""
-        found: dict[str, Skill] = {}
-        troubles: list[str] = []
-        for place in self.places(scopes):
-            for folder in _candidates(place, troubles):
-                try:
-                    skill = self._skill(folder, place)
-                except Refused as refusal:
-                    troubles.append(str(refusal))
-                else:
-                    found.setdefault(skill.name, skill)
-        return sorted(found.values(), key=lambda skill: (skill.category, skill.name)), troubles
-
-    def find(self, name: str, scopes: frozenset[Scope]) -> Skill | None:
-        """Also one that stands behind the first `LOOKED_AT`. Raises Refused where it cannot be read."""
-        for place in self.places(scopes) if is_name(name) else ():
-            if _has_skill(place.root / name):
-                return self._skill(place.root / name, place)
-            for category in _folders(place.root, place, []):
-                if not _has_skill(category) and _has_skill(category / name):
-                    return self._skill(category / name, place)
-        return None
-
-    def _skill(self, folder: Path, place: Place) -> Skill:
-        inside = folder.relative_to(place.root)
+def read(root: Path, title: str, scope: Scope, *, is_own: bool) -> Iterator[tuple[str, Skill | Refused]]:
+    """The skills in the folders of a folder, or one deeper, in a folder that is their category, each behind its name,
+    and what is wrong with one that is none. People know it as `title`. Clears away what a killed process has left."""
+    for left in root.glob(f".*{REMOVED}") if is_own else ():
+        shutil.rmtree(left, ignore_errors=True)
+    candidates = _candidates(root)
+    for folder in islice(candidates, LOOKED_AT):
+        inside = folder.relative_to(root)
         try:
-            skill = read_skill(folder, f"{place.title}/{inside.as_posix()}/{SKILL_FILE}")
-            has_scripts = any(entry.is_file(follow_symlinks=False) for entry in _scan(folder / SCRIPTS))
-            changed_at = datetime.fromtimestamp((folder / SKILL_FILE).lstat().st_mtime, UTC)
-        except OSError as error:
-            raise Refused(f"{place.title}/{inside.as_posix()} cannot be read ({error.strerror or error}).") from error
-        return replace(
-            skill,
-            category=skill.category or (inside.parts[0] if len(inside.parts) > 1 else ""),
-            folder=folder,
-            scope=place.scope,
-            is_own=place.is_own,
-            has_scripts=has_scripts,
-            changed_at=changed_at,
+            skill = read_skill(folder, f"{title}/{inside.as_posix()}".encode("utf-8", "replace").decode())
+            category = skill.category or "".join(inside.parts[:-1])
+            yield skill.name, replace(skill, category=category, scope=scope, is_own=is_own)
+        except Refused as refusal:
+            yield folder.name, refusal
+    if next(candidates, None):
+        yield f"{title}/", Refused(f"Of {title} only the first {LOOKED_AT:,} folders are looked at.")
+
+
+def _candidates(root: Path) -> Iterator[Path]:
+    """The folders and links in a folder; of a category, the skills in it."""
+    for folder in _folders(root):
+        below = [] if _has_skill(folder) else [one for one in _folders(folder) if _has_skill(one)]
+        yield from below or [folder]
+
+
+def _folders(folder: Path) -> list[Path]:
+    """None behind a link."""
+    with suppress(OSError), os.scandir(folder) as entries:
+        shown = (one for one in entries if not one.name.startswith(".") and (one.is_dir() or one.is_symlink()))
+        return sorted(Path(one.path) for one in shown if not folder.is_symlink())
+    return []
+
+
+def _has_skill(folder: Path) -> bool:
+    return os.path.lexists(folder / SKILL_FILE)
+
+
+def read_skill(folder: Path, place: str) -> Skill:
+    """The skill in a folder, which people know by its `place`. Raises Refused."""
+    text = text_of(folder, SKILL_FILE, place)
+    if text is None:
+        raise Refused(f"{place}: there is no {SKILL_FILE} in it.")
+    skill = parse(text, f"{place}/{SKILL_FILE}", unicodedata.normalize("NFC", folder.name))
+    with _told(f"{place} cannot be read"):
+        changed_at = datetime.fromtimestamp((folder / SKILL_FILE).lstat().st_mtime, UTC)
+    return replace(skill, folder=folder, files=files_of(folder), changed_at=changed_at)
+
+
+@contextmanager
+def _told(problem: str) -> Iterator[None]:
+    """Raises Refused with what a file or an archive has against it."""
+    try:
+        yield
+    except (*_DAMAGED, OSError) as error:
+        raise Refused(f"{problem}: {getattr(error, 'strerror', None) or error}.") from error
+
+
+def is_name(name: str) -> bool:
+    """Whether a skill may be called so; nobody can take it for another name."""
+    is_plain = name == unicodedata.normalize("NFKC", name).lower() == marked_name(name)[0]
+    return is_plain and len(name) <= NAME_CHARS and bool(_NAME.fullmatch(name)) and mixed_word(name) is None
+
+
+def parse(text: str, place: str, folder: str | None = None) -> Skill:
+    """The skill of a SKILL.md, known to people by its `place`, in a folder of this name, if in any yet. Raises
+    Refused."""
+    found = _FRONT.match(text)
+    if found is None:
+        missing = "second" if text.startswith("---\n") else "first"
+        raise Refused(
+            f"{place}, line 1: of the two lines of three dashes around front matter the {missing} is missing."
         )
+    values, lines = _values(found["front"], place)
+    key, problem, name, description = "name", "", _text(values.get("name")), _text(values.get("description"))
+    if not name:
+        problem = "it has no name"
+    elif not description:
+        key, problem = "description", "it has no description"
+    elif not is_name(name):
+        problem = f"“{marked_name(name)[0]}” is no name for a skill: {NAME_FORM}"
+    elif folder not in (None, name):
+        problem = f"it is named {name}, but its folder is {folder}: both must be the same"
+    elif len(description) > DESCRIPTION_CHARS:
+        most = f"{DESCRIPTION_CHARS:,} are the most"
+        key, problem = "description", f"its description has {len(description):,} characters; {most}"
+    if problem:
+        raise Refused(f"{place}, line {lines.get(key, 1)}: {problem}.")
+    return Skill(
+        name=name,
+        description=description,
+        version=_known(values, "version"),
+        category=_known(values, "category"),
+        tags=_known(values, "tags"),
+        platforms=_known(values, "platforms"),
+        front=values,
+    )
+
+
+def split(text: str) -> tuple[str, str]:
+    """The front matter with its lines of dashes, empty where there is none, and what stands below it."""
+    end = found.end() if (found := _FRONT.match(text)) else 0
+    return text[:end], text[end:]
+
+
+def decoded(content: bytes, place: str) -> str:
+    """UTF-8, with or without a byte order mark. Raises Refused."""
+    try:
+        return re.sub(r"\r\n?", "\n", content.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise Refused(f"{place}, line {line}: it is not UTF-8 text. Save it as UTF-8.") from error
+
+
+def _walk(folder: Path) -> Iterator[tuple[str, int]]:
+    """Path and bytes of the files below a folder, by name; none that is hidden or a link, or lies behind one."""
+    for root, names, files in os.walk(folder):
+        names[:] = sorted(name for name in names if not _is_hidden(name))
+        for path in (Path(root, name) for name in sorted(files) if not _is_hidden(name)):
+            with suppress(OSError):
+                if stat.S_ISREG((found := path.lstat()).st_mode):
+                    yield path.relative_to(folder).as_posix(), found.st_size
+
+
+def _is_hidden(path: str) -> bool:
+    return any(part.startswith((".", "__MACOSX")) and part != ".." for part in path.split("/"))
 
 
 def files_of(folder: Path) -> dict[str, int]:
-    """The files of a skill by their path, the first `FILES_MOST`, with their bytes; none that is a link or hidden."""
-    looked_at = sorted(islice(folder.rglob("*"), LOOKED_AT))
-    files = [path for path in looked_at if path.is_file() and not path.is_symlink()]
-    found = {path.relative_to(folder).as_posix(): path.lstat().st_size for path in files}
-    return dict(islice(((path, size) for path, size in found.items() if not _is_hidden(path)), FILES_MOST))
+    """The first files of a skill, by their path, with their bytes."""
+    return {path: size for path, size in islice(_walk(folder), FILES_MOST) if _PATH.fullmatch(path)}
 
 
-def plain(path: str) -> tuple[str, ...]:
-    """The parts of a path below a skill. Raises Refused for what leads out of it."""
-    parts = PurePosixPath(path).parts
-    is_plain = path == "/".join(parts) and 0 < len(parts) <= PATH_DEPTH and all(map(_PART.fullmatch, parts))
-    if not is_plain:
+def plain(path: str) -> str:
+    """A path below a skill. Raises Refused for what leads out of it."""
+    if not _PATH.fullmatch(path):
         raise Refused(f"“{path[:80]}” is no path in a skill: write one such as references/steps.md.")
-    return parts
-
-
-def inside(folder: Path, path: str) -> Path:
-    """A file of a skill by its path. Raises Refused for what leads out of its folder."""
-    found = folder
-    for part in plain(path):
-        found = found / part
-        if found.is_symlink():
-            raise Refused(f"{path} is a link, or lies behind one, which is not followed.")
-    return found
-
-
-def writable(path: str) -> str:
-    """A path that may be written or removed. Raises Refused."""
-    plain(path)
-    if path != SKILL_FILE and path.partition("/")[0] not in FOLDERS:
-        raise Refused(f"Beside {SKILL_FILE} a skill has files in {', '.join(f'{one}/' for one in FOLDERS)} only.")
     return path
 
 
-def text_of(skill_folder: Path, path: str, place: str) -> str | None:
-    """None where there is no such file. Raises Refused where it is no text."""
-    try:
-        return read_text(inside(skill_folder, path), place)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except OSError as error:
-        raise Refused(f"{place} cannot be read ({error.strerror or error}).") from error
+def inside(folder: Path, path: str, place: str = "") -> Path:
+    """A file of a skill by its path, which people know by its `place`. Raises Refused for what leads out of it."""
+    found = folder / plain(path)
+    if any(one.is_symlink() for one in (found, *found.parents[: path.count("/") + 1])):
+        raise Refused(f"{place or path} is a link, or lies behind one, and none is followed: see skills.folders.")
+    return found
 
 
-def keep(folder: Path, files: Mapping[str, bytes | None]) -> None:
-    """Writes and removes (None) files of a skill; without its SKILL.md all of it goes. That is written last and removed
-    first, so that after a crash there is a whole skill or none. Raises Refused."""
-    try:
+def text_of(folder: Path, path: str, place: str = "") -> str | None:
+    """What a file of a skill says; None where there is none. Raises Refused where it is no text."""
+    place = f"{place or folder.name}/{path}"
+    with _told(f"{place} cannot be read"):
+        try:
+            return decoded(read_file(inside(folder, path, place), FILE_BYTES), place)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+
+
+def texts_of(folder: Path) -> dict[str, str]:
+    """The files of a skill that are text."""
+    found = {}
+    for path in files_of(folder):
+        with suppress(Refused):
+            if (text := text_of(folder, path)) is not None and "\0" not in text:
+                found[path] = text
+    return found
+
+
+def keep(root: Path, folder: Path, files: Mapping[str, bytes | None]) -> None:
+    """Writes and removes (None) files of a skill; without its SKILL.md all of it goes. That is written last, so that
+    after a crash there is a whole skill or none. Raises Refused."""
+    with _told(f"The skill {folder.name} cannot be written"):
         if files.get(SKILL_FILE, b"") is None:
-            discard(folder)
+            discard(root, folder)
             return
         for path in sorted(files, key=SKILL_FILE.__eq__):
             rewrite(inside(folder, path), files[path])
-    except OSError as error:
-        raise Refused(f"The skill {folder.name} cannot be written ({error.strerror or error}).") from error
 
 
 def rewrite(path: Path, content: bytes | None) -> None:
@@ -182,101 +280,98 @@ def rewrite(path: Path, content: bytes | None) -> None:
         path.parent.rmdir()
 
 
-def discard(folder: Path) -> None:
-    """Removes a skill. Raises OSError."""
-    (folder / SKILL_FILE).unlink(missing_ok=True)
-    shutil.rmtree(folder)
+def discard(root: Path, folder: Path) -> None:
+    """Removes a skill of a folder at one stroke, and then what was in it. Raises OSError."""
+    gone = root / f".{folder.name}{REMOVED}"
+    shutil.rmtree(gone, ignore_errors=True)
+    folder.rename(gone)
+    with suppress(FileNotFoundError):  # another process clears it away as well
+        shutil.rmtree(gone)
 
 
 def unpacked(source: Path) -> list[dict[str, bytes]]:
-    """The files, by path, of each skill in a folder or a zip archive. Raises Refused."""
-    files = _files_in(source)
-    roots = [PurePosixPath(path).parent for path in files if PurePosixPath(path).name == SKILL_FILE]
-    found = list[dict[str, bytes]]()
-    for root in (root for root in roots if not any(other in root.parents for other in roots)):
-        below = (path for path in files if root in PurePosixPath(path).parents)
-        found.append({PurePosixPath(path).relative_to(root).as_posix(): files[path] for path in below})
-        if len(found[-1]) > FILES_MOST or sum(map(len, found[-1].values())) > SKILL_BYTES:
-            most = f"{FILES_MOST} files and {SKILL_BYTES:,} bytes are the most of a skill"
-            raise Refused(f"{root.name or source.name} is too large: {most}.")
-    if not found:
-        raise Refused(f"There is no {SKILL_FILE} in {source.name}, so it is no skill.")
-    return found
-
-
-def _files_in(source: Path) -> dict[str, bytes]:
-    try:
+    """The files, by path, of each skill in a folder or a zip archive; links, and what lies beside the skills, are left
+    there. Raises Refused."""
+    with _told(f"{source.name} cannot be read"):
         if source.is_dir():
-            paths = [path for path in islice(source.rglob("*"), SOURCE_ENTRIES + 1) if not path.is_symlink()]
-            sizes = {path.relative_to(source).as_posix(): path.stat().st_size for path in paths if path.is_file()}
-            return _taken(source.name, sizes, SOURCE_BYTES, lambda path: (source / path).read_bytes())
+            found = dict(islice(_walk(source), SOURCE_FILES + 1))
+            return _taken(source.name, found, lambda path: read_file(source / path, BYTES_MOST))
+        _bounded(source.name, [source.stat().st_size], SOURCE_FILES, SOURCE_BYTES)
         with zipfile.ZipFile(source) as archive:
-            return _unpacked(source, archive)
-    except zipfile.BadZipFile as error:
-        raise Refused(f"{source.name} is neither a folder nor a whole zip archive.") from error
-    except OSError as error:
-        raise Refused(f"{source.name} cannot be read ({error.strerror or error}).") from error
-    except _DAMAGED as error:
-        raise Refused(f"{source.name} cannot be unpacked here ({error}).") from error
+            files = (one for one in archive.infolist() if not one.is_dir() and not _is_hidden(one.filename))
+            found = {one.filename: one.file_size for one in files if not stat.S_ISLNK(one.external_attr >> 16)}
+            return _taken(source.name, found, archive.read)
 
 
-def _unpacked(source: Path, archive: zipfile.ZipFile) -> dict[str, bytes]:
-    members = {one.filename: one for one in archive.infolist() if not one.is_dir()}
-    if link := next((name for name, one in members.items() if stat.S_ISLNK(one.external_attr >> 16)), None):
-        raise Refused(f"{link} in {source.name} is a link, so nothing was added.")
-    most = min(SOURCE_BYTES, max(RATIO_BYTES, RATIO * source.stat().st_size))
-    return _taken(source.name, {name: one.file_size for name, one in members.items()}, most, archive.read)
+def _taken(title: str, sizes: Mapping[str, int], read: Callable[[str], bytes]) -> list[dict[str, bytes]]:
+    _bounded(title, sizes.values(), SOURCE_FILES, SOURCE_BYTES)
+    roots = {PurePosixPath(path).parent for path in sizes if PurePosixPath(path).name == SKILL_FILE}
+    if not roots:
+        raise Refused(f"There is no {SKILL_FILE} in {title}, so it is no skill.")
+    skills = defaultdict[PurePosixPath, dict[str, str]](dict)
+    for path in sizes:
+        for root in [one for one in reversed(PurePosixPath(path).parents) if one in roots][:1]:
+            skills[root][PurePosixPath(path).relative_to(root).as_posix()] = path
+    for root, paths in skills.items():
+        _bounded(root.name or title, [sizes[path] for path in paths.values()], FILES_MOST, BYTES_MOST)
+        if len(set(map(str.casefold, map(plain, paths)))) < len(paths):
+            raise Refused(f"{root.name or title} has two files whose names differ in nothing but capitals.")
+    return [{path: read(source) for path, source in paths.items()} for paths in skills.values()]
 
 
-def _taken(name: str, sizes: Mapping[str, int], most: int, read: Callable[[str], bytes]) -> dict[str, bytes]:
-    if len(sizes) > SOURCE_ENTRIES:
-        raise Refused(f"{name} has more than {SOURCE_ENTRIES:,} files, so nothing was added.")
-    if sum(sizes.values()) > most:
-        raise Refused(f"{name} would be over {most:,} bytes when unpacked, so nothing was added.")
-    wanted = [path for path in sizes if not _is_hidden(path) and plain(path)]
-    return {path: read(path) for path in wanted}
+def _bounded(title: str, sizes: Collection[int], files_most: int, bytes_most: int) -> None:
+    if len(sizes) > files_most or sum(sizes) > bytes_most:
+        raise Refused(f"{title} is too large: {files_most:,} files and {bytes_most:,} bytes are the most.")
 
 
-def _is_hidden(path: str) -> bool:
-    return any(part in _IGNORED or (part.startswith(".") and part != "..") for part in PurePosixPath(path).parts)
+class _Loader(yaml.BaseLoader):
+    """Takes plain values as texts (version 1.10 is not 1.1), and nothing that can grow: no alias, no depth."""
+
+    _depth = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        event = self.peek_event()  # type: ignore[no-untyped-call]
+        self._depth += 1
+        if self._depth > DEPTH or isinstance(event, yaml.AliasEvent):
+            problem = "it is nested too deeply" if self._depth > DEPTH else "an alias (*) is not read here"
+            raise yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
+        node: yaml.Node | None = super().compose_node(parent, index)
+        self._depth -= 1
+        return node
 
 
-def _candidates(place: Place, troubles: list[str]) -> Iterator[Path]:
-    """The folders of a place that have a SKILL.md, also those in its categories."""
-    left = LOOKED_AT
-    for folder in _folders(place.root, place, troubles):
-        below = [] if _has_skill(folder) else [one for one in _folders(folder, place, troubles) if _has_skill(one)]
-        left -= max(1, len(below))
-        if left < 0:
-            troubles.append(f"Of {place.title} only the first {LOOKED_AT:,} folders are looked at.")
-            return
-        if below:
-            yield from below
-        elif _has_skill(folder):
-            yield folder
-        else:
-            troubles.append(f"{place.title}/{folder.name}: there is no {SKILL_FILE} in it.")
+@lru_cache(2 * LOOKED_AT)
+def _values(front: str, place: str) -> tuple[Mapping[Any, Any], Mapping[str, int]]:
+    """The values, and the lines of the file that their keys stand in. A value with a colon, which YAML wants in quotes
+    and many write without, is taken as it was meant. Raises Refused."""
+    try:
+        if len(front) > FRONT_CHARS:
+            raise yaml.MarkedYAMLError(problem=f"the front matter is longer than {FRONT_CHARS:,} characters")
+        quoted = _UNQUOTED.sub(lambda one: f"{one['key']}: {json.dumps(one['value'], ensure_ascii=False)}", front)
+        loader = _Loader(quoted)
+        node, lines = loader.get_single_node(), dict[str, int]()
+        if not isinstance(node, yaml.MappingNode):
+            raise yaml.MarkedYAMLError(problem="the front matter has no lines such as `name: tidy-inbox`")
+        for key, _ in node.value:
+            if str(key.value) in lines:
+                raise yaml.MarkedYAMLError(problem=f"{key.value} stands there twice", problem_mark=key.start_mark)
+            lines[str(key.value)] = key.start_mark.line + 2
+        return loader.construct_mapping(node, deep=True), lines
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = mark.line if mark else front.count("\n", 0, getattr(error, "position", 0))
+        problem = getattr(error, "problem", None) or "it has a character that nobody can see"
+        raise Refused(f"{place}, line {line + 2}: {problem}.") from error
 
 
-def _folders(root: Path, place: Place, troubles: list[str]) -> list[Path]:
-    found = []
-    for entry in sorted(_scan(root), key=lambda entry: entry.name):
-        if entry.name.startswith("."):
-            continue
-        if entry.is_symlink():
-            where = Path(entry.path).relative_to(place.root).as_posix()
-            troubles.append(f"{place.title}/{where} is a link, not followed; name its folder in skills.folders.")
-        elif entry.is_dir():
-            found.append(Path(entry.path))
-    return found
+def _known(values: Mapping[str, Any], key: str) -> str:
+    """A value outside of `metadata`, else in it, else in a table of a program's own in it; a list with commas."""
+    metadata = values.get("metadata")
+    inner = metadata if isinstance(metadata, dict) else {}
+    tables = (table for table in inner.values() if isinstance(table, dict))
+    value = next((table[key] for table in (values, inner, *tables) if key in table), "")
+    return ", ".join(filter(None, map(_text, value if isinstance(value, list) else [value])))
 
 
-def _has_skill(folder: Path) -> bool:
-    return not folder.is_symlink() and os.path.lexists(folder / SKILL_FILE)
-
-
-def _scan(folder: Path) -> list[os.DirEntry[str]]:
-    """What stands in a folder; nothing where there is none."""
-    with suppress(OSError), os.scandir(folder) as entries:
-        return list(entries)
-    return []
+def _text(value: object) -> str:
+    return " ".join(value.encode("utf-8", "replace").decode().split()) if isinstance(value, str) else ""

@@ -1,184 +1,217 @@
-"""Skills as the rest of Mneme has them: who sees which, what becomes of one, and the index that stands in the prompt.
+"""Skills as the rest of Mneme has them: who sees which, what becomes of one, the index that stands in the prompt, and
+the model's tools.
 
 Each change is one operation, worked out and checked before a file is touched, written under one lock, and logged with
-what every file said before and after. Who typed it decides whether it is done or waits for a yes. Nothing is ever run.
+what every file said before and after. Who typed it decides whether it is done or waits for a yes: what the model keeps
+waits, unless all that it has read in the conversation was typed by the person or is the person's own.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cached_property, partial
 from itertools import accumulate, groupby
 from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
 
 from config.settings import SkillOptions
-from core.errors import Refused
-from core.guard.guard import LIMIT_CHARS, cleaned, suspicion
-from core.notes.notebook import FolderLock, finished
+from core.errors import Refused, ToolError
+from core.guard.guard import LIMIT_CHARS, Arguments, cleaned, suspicion, tool_of
+from core.notes.notebook import FolderLock, finished, folder_of
 from core.ports import Clock
-from core.review.pending import Review, doubt, typed
+from core.review.pending import Review, doubt, is_foreign, reason_to_wait, typed
 from core.skills import folders
-from core.skills.folders import LOOKED_AT, SkillFolders
-from core.skills.format import SKILL_FILE, Skill, decoded, is_name, parse, split
+from core.skills.folders import FILES_MOST, SKILL_FILE, Skill
 from core.store.notes import SKILL, Author, NoteChange, Notes, Operation, PendingNote
+from core.store.sessions import Conversations
 from core.text.normalize import shortened
-from core.types import LOCAL, ErasureEpoch, Scope
+from core.types import LOCAL, ErasureEpoch, Scope, Tool, ToolContext
 
 SEARCHED_BYTES = 5_000_000
 """A longer file is not looked through for what is forgotten."""
 LENGTHS = (1024, 300, 200, 120, 60, 0)
 """To which descriptions are shortened until the index fits."""
 LEFT_OUT = "\n({:,} more: skills_list)"
-SCRIPTED = "has scripts, which are not run here"
+NO_SHELL = "needs a shell, which is not here"
+HEADING = "# Skills\nProcedures that you keep. Before you do what one is for, read it with skill_view, and follow it."
+SHOWN_CHARS = 20_000
+_OWN = ("skills_list", "skill_view", "skill_manage", "memory", "reminder")
+"""Tools that tell only what the person has typed or said yes to."""
 _PARAGRAPH = re.compile(r".+?(?:\n[ \t]*\n\s*|\Z)", re.DOTALL)
+_Texts = Mapping[str, tuple[str | None, str | None]]
+"""What files of a skill say before and after a change, by their path."""
 
 
+@dataclass(frozen=True)
 class Skills:
-    def __init__(self, home: Path, notes: Notes, review: Review, clock: Clock, options: SkillOptions) -> None:
-        self._folders = SkillFolders(home, options.folders)
-        self._lock = FolderLock(home / "skills", "skills")
-        self._notes = notes
-        self.review = review
-        self._clock = clock
-        self._index_chars = options.index_chars
+    """Those of the owner lie in `skills` of the home, those of another scope beside its notes, and more, which are the
+    owner's too and are only read, in folders of the settings."""
 
-    @staticmethod
-    def home_of(scope: Scope, scopes: frozenset[Scope]) -> Scope:
-        """Where a skill of this conversation is kept: the owner's are one collection, wherever the owner talks."""
-        return LOCAL if LOCAL in scopes else scope
+    home: Path
+    notes: Notes
+    review: Review
+    clock: Clock
+    options: SkillOptions
+
+    @cached_property
+    def _lock(self) -> FolderLock:
+        return FolderLock(self.home / "skills", "skills")
+
+    def _root(self, scope: Scope) -> Path:
+        """Where skills of a scope are kept."""
+        own = self.home if scope == LOCAL else folder_of(self.home / "memories", scope)
+        return own / "skills"
+
+    async def _read(self, scopes: frozenset[Scope]) -> Mapping[str, Skill | Refused]:
+        """By name what these scopes see, of two skills the first, and what is wrong with a folder that is none."""
+        places = [(self._root(scope), scope, True) for scope in sorted(scopes, key=lambda one: (one != LOCAL, one))]
+        places += [(folder, LOCAL, False) for folder in self.options.folders if LOCAL in scopes]
+        found, kept = dict[str, Skill | Refused](), await self.notes.skills(scopes)
+        for root, scope, is_own in places:
+            title = str(root).removeprefix(f"{self.home}{os.sep}")
+            read = folders.read(root, title, scope, is_own=is_own)
+            for name, one in await asyncio.to_thread(list, read):
+                if not isinstance(found.get(name), Skill):
+                    found[name] = replace(one, **kept.get((scope, name), {})) if isinstance(one, Skill) else one
+        return found
 
     async def listed(self, scopes: frozenset[Scope], words: str = "") -> tuple[list[Skill], list[str]]:
         """Those with all of the words, by category and name, also the disabled ones; and a sentence on each folder that
         cannot be read as a skill."""
-        found, troubles = await asyncio.to_thread(self._folders.read, scopes)
-        return [skill for skill in await self._known(found, scopes) if skill.has(words)], troubles
+        found = (await self._read(scopes)).values()
+        skills = [one for one in found if isinstance(one, Skill) and one.has(words)]
+        skills.sort(key=lambda skill: (skill.category, skill.name))
+        return skills, [str(one) for one in found if isinstance(one, Refused)]
 
     async def find(self, name: str, scopes: frozenset[Scope]) -> Skill:
-        """Raises Refused where there is none, or it cannot be read."""
-        found = await asyncio.to_thread(self._folders.find, name, scopes)
-        if found is None:
-            raise Refused(f"There is no skill “{name[:80]}” here.")
-        (skill,) = await self._known([found], scopes)
-        return skill
+        """With underscores for hyphens too. Raises Refused where there is none, or it cannot be read."""
+        found = (await self._read(scopes)).get(name.strip().lower().replace("_", "-"))
+        if not isinstance(found, Skill):
+            raise found or Refused(f"There is no skill “{name[:80]}” here.")
+        return found
 
     async def unused(self, scopes: frozenset[Scope], since: datetime) -> list[Skill]:
-        """Enabled ones that can be removed and were neither used nor changed since."""
-        found, _ = await self.listed(scopes)
-        return [
-            skill
-            for skill in found
-            if skill.is_own and not skill.is_disabled and max(skill.used_at or since, skill.changed_at) <= since
-        ]
+        """Enabled ones that can be removed and were not used since, nor, if never used, changed."""
+        found = [skill for skill in (await self.listed(scopes))[0] if skill.is_own and not skill.is_disabled]
+        return [skill for skill in found if (skill.used_at or skill.changed_at or since) <= since]
 
     async def index(self, scopes: frozenset[Scope]) -> str:
         """The enabled skills by category, for a prompt: within the budget descriptions get shorter, then the least used
         are left out. Empty where there are none."""
         skills = [skill for skill in (await self.listed(scopes))[0] if not skill.is_disabled]
         for length in LENGTHS:
-            if len(index := _index(skills, length)) <= self._index_chars:
+            if len(index := _index(skills, length)) <= self.options.index_chars:
                 return index
         chosen = sorted(skills, key=lambda skill: (-skill.uses, skill.name))
-        left = self._index_chars - len(LEFT_OUT.format(LOOKED_AT))
+        left = self.options.index_chars - len(LEFT_OUT.format(folders.LOOKED_AT))
         sizes = accumulate(len(_index([skill], 0)) + 1 for skill in chosen)
         names = [skill for skill, size in zip(chosen, sizes, strict=True) if size <= left]
         names.sort(key=lambda skill: (skill.category, skill.name))
         return f"{_index(names, 0)}{LEFT_OUT.format(len(skills) - len(names))}".strip()
 
-    async def files(self, skill: Skill) -> Mapping[str, int]:
-        """Path and bytes of each, without the SKILL.md."""
-        found = await asyncio.to_thread(folders.files_of, skill.folder)
-        return {path: size for path, size in found.items() if path != SKILL_FILE}
-
-    async def text(self, skill: Skill, path: str = SKILL_FILE) -> str:
-        """Raises Refused where there is no such file, or it is no text."""
-        text = await asyncio.to_thread(folders.text_of, skill.folder, path or SKILL_FILE, f"{skill.name}/{path}")
+    async def text(self, skill: Skill, path: str = "") -> str:
+        """Of its SKILL.md, or another file. Raises Refused where there is no such file, or it is no text."""
+        text = await asyncio.to_thread(folders.text_of, skill.folder, path or SKILL_FILE)
         if text is None:
-            listed = ", ".join(await self.files(skill)) or "none beside its SKILL.md"
-            raise Refused(f"The skill {skill.name} has no file {path}; it has {listed}.")
+            raise Refused(f"The skill {skill.name} has no file {path}; it has {', '.join(skill.files)}.")
         return text
 
     async def texts(self, scopes: frozenset[Scope]) -> list[tuple[str, str, str]]:
         """Of all skills kept for these scopes the name, path and text of each file, for an export."""
-
-        def work() -> list[tuple[str, str, str]]:
-            read = [skill for skill in self._folders.read(scopes)[0] if skill.is_own]
-            return [(skill.name, path, text) for skill in read for path, text in _texts(skill.folder).items()]
-
-        return await asyncio.to_thread(work)
+        own = [skill for skill in (await self.listed(scopes))[0] if skill.is_own]
+        files = [(skill, await asyncio.to_thread(folders.texts_of, skill.folder)) for skill in own]
+        return [(skill.name, path, text) for skill, texts in files for path, text in texts.items()]
 
     async def used(self, skill: Skill, epoch: ErasureEpoch | None = None) -> None:
         """Counts it."""
-        await self._notes.note_skill(skill.scope, skill.name, epoch, used_at=self._clock.now())
+        await self.notes.note_skill(skill.scope, skill.name, epoch, used_at=self.clock.now())
 
-    async def switch(self, name: str, scopes: frozenset[Scope], *, is_disabled: bool) -> Skill:
-        """A disabled one is in no index, and the model cannot read it. Raises Refused."""
+    async def switch(self, name: str, scopes: frozenset[Scope], *, is_disabled: bool) -> str:
+        """A disabled one is in no index, and the model cannot read it; its name. Raises Refused."""
         skill = await self.find(name, scopes)
-        await self._notes.note_skill(skill.scope, skill.name, is_disabled=is_disabled)
-        return replace(skill, is_disabled=is_disabled)
+        await self.notes.note_skill(skill.scope, skill.name, is_disabled=is_disabled)
+        return skill.name
 
     async def apply(self, scope: Scope, scopes: frozenset[Scope], done: Operation, author: Author) -> str:
         """Does what `done` says; what the author has not typed waits for a yes. Returns what was done;
         raises Refused with what to do."""
-        home = self.home_of(scope, scopes)
+        home = LOCAL if LOCAL in scopes else scope
+        skill = await self._meant(home, scopes | {home}, done)
         if author.origin != "typed":
-            await asyncio.to_thread(self._worked_out, home, scopes, done, author)
+            await asyncio.to_thread(_worked_out, skill, done)
             return await self.review.put_aside(home, SKILL, [done], author, author.reason)
         content, left_out = typed(done.content, LIMIT_CHARS, is_insisting=author.is_insisting)
-        meant = replace(done, content=content)
-        number = (await self._write(lambda: self._kept(self._worked_out(home, scopes, meant, author)), author))[0]
-        state = "removed" if done.action == "delete" else "kept"
-        way_back = f"`/memory undo {number}` brings its texts back" if done.action == "delete" else f"change {number}"
-        said = f"The skill {done.path.partition('/')[0]} is {state} ({way_back})."
-        return f"{left_out} {said}".strip()
+
+        def work() -> list[NoteChange]:
+            return self._kept(author, done.action, skill, _worked_out(skill, replace(done, content=content)))
+
+        number = (await self._write(work, author))[0]
+        ways = ("removed", f"`/memory undo {number}` brings its texts back"), ("kept", f"change {number}")
+        state, way_back = ways[done.action != "delete"]
+        return f"{left_out} The skill {skill.name} is {state} ({way_back}).".strip()
+
+    async def _meant(self, home: Scope, scopes: frozenset[Scope], done: Operation) -> Skill:
+        """The skill that is to be changed, or made. Raises Refused where it is not to be."""
+        name = done.path.partition("/")[0]
+        if done.action == "create":
+            if isinstance((await self._read(scopes)).get(name), Skill):
+                raise Refused(f"There is a skill {name} already: patch or edit it.")
+            return Skill(name=name, description="", folder=self._root(home) / name, scope=home)
+        skill = await self.find(name, scopes)
+        if not skill.is_own:
+            raise Refused(f"The skill {name} lies in a folder that I only read: {skill.folder}.")
+        return skill
 
     async def approve(self, note: PendingNote, scopes: frozenset[Scope], epoch: ErasureEpoch | None = None) -> str:
         """Does for its author what waited. Raises Refused when it does not fit any more."""
         author = Author(**note.source, origin="typed", is_insisting=True, epoch=epoch)
-        (done,) = note.operations
-        return await self.apply(note.scope, scopes | {note.scope}, done, author)
+        return await self.apply(note.scope, scopes | {note.scope}, note.operations[0], author)
 
     async def undo(self, change: NoteChange, author: Author) -> str:
         """With all that were one with it. Raises Refused where a file was changed since."""
-        made = await self._notes.together(frozenset((change.scope,)), change)
+        folder = self._root(change.scope) / (change.skill or ("", ""))[0]
+        skill = Skill(name=folder.name, description="", folder=folder, scope=change.scope)
+        together = await self.notes.together(frozenset((change.scope,)), change)
+        made = {one.target.rpartition(":")[2]: one for one in together}
 
         def work() -> list[NoteChange]:
-            for one in made:
-                folder, path = self._place(one)
-                if folders.text_of(folder, path, f"{folder.name}/{path}") != one.after:
-                    raise Refused(f"{folder.name}/{path} was changed since, so change {one.id} cannot be undone.")
-            wanted = self._change(author, change.scope, "undo")
-            return self._kept(
-                [replace(wanted, target=one.target, before=one.after, after=one.before, undoes=one.id) for one in made]
-            )
+            for path, one in made.items():
+                if folders.text_of(folder, path) != one.after:
+                    raise Refused(f"{skill.name}/{path} was changed since, so change {one.id} cannot be undone.")
+            undone = self._kept(author, "undo", skill, {path: (one.after, one.before) for path, one in made.items()})
+            return [replace(one, undoes=made.get(one.target.rpartition(":")[2], change).id) for one in undone]
 
         await self._write(work, author)
-        numbers = ", ".join(str(one.id) for one in made)
-        return f"Undone: change {numbers} of the skill {self._place(change)[0].name}."
+        return f"Undone: change {', '.join(str(one.id) for one in together)} of the skill {skill.name}."
 
     async def add(self, source: Path, scope: Scope, scopes: frozenset[Scope], author: Author) -> Sequence[str]:
-        """Takes over the skills of a folder or a zip archive, all or none; their names. What looks wrong is asked about
-        unless the author insists. Raises Refused."""
-        home = self.home_of(scope, scopes)
-        root, found = self._folders.own(home).root, dict[str, Mapping[str, bytes]]()
+        """Takes over the skills of a folder or a zip archive, if all can be; their names. What looks wrong is asked
+        about unless the author insists. Raises Refused."""
+        home = LOCAL if LOCAL in scopes else scope
+        root, there, found = self._root(home), await self._read(frozenset((home,))), dict[str, dict[str, bytes]]()
 
         def work() -> list[NoteChange]:
             for files in folders.unpacked(source):
                 place = f"{SKILL_FILE} in {source.name}"
-                name = parse(decoded(files[SKILL_FILE], place), place).name
-                if name in found or self._folders.find(name, frozenset((home,))) is not None:
+                name = folders.parse(folders.decoded(files[SKILL_FILE], place), place).name
+                if name in found or name in there or (root / name).exists():
                     raise Refused(f"There is a skill {name} already; remove it first.")
                 if not author.is_insisting and (reason := _doubtful(files)):
                     raise Refused(doubt(reason))
                 found[name] = files
-            added, changes = self._change(author, home, "add"), list[NoteChange]()
-            for name, contents in found.items():
-                folders.keep(root / name, contents)
-                texts = _texts(root / name)
-                changes += self._changes(added, root / name, {path: (None, text) for path, text in texts.items()})
+            changes = list[NoteChange]()
+            for name, files in found.items():
+                folders.keep(root, root / name, files)
+                texts = {path: (None, text) for path, text in folders.texts_of(root / name).items()}
+                changes += self._changes(author, "add", home, root / name, texts)
             return changes
 
         await self._write(work, author)
@@ -191,161 +224,225 @@ class Skills:
         trial nothing goes. Also the files that cannot be written."""
 
         def work() -> tuple[list[str], list[str]]:
-            found, stuck = list[str](), list[str]()
-            for root in (self._folders.own(scope).root for scope in sorted(scopes)):
-                for path in sorted(root.rglob("*")):
+            gone, stuck = list[str](), list[str]()
+            for root in map(self._root, sorted(scopes)):
+                for path in sorted(filter(_is_searched, root.rglob("*"))):
                     try:
-                        if path.is_symlink() or not path.is_file() or path.stat().st_size > SEARCHED_BYTES:
-                            continue
-                        text = path.read_bytes().decode("utf-8", "replace")
-                        gone, left = _sifted(path.relative_to(root), text, is_meant)
-                        found += gone
-                        if gone and not is_trial:
-                            is_whole = left is None and path.name == SKILL_FILE and path.parent != root
-                            folders.discard(path.parent) if is_whole else folders.rewrite(path, left)
+                        gone += _erased(root, path, is_meant, is_trial=is_trial)
                     except OSError:
                         stuck.append(f"skills/{path.relative_to(root).as_posix()}")
-            return list(dict.fromkeys(found)), stuck
+            return list(dict.fromkeys(gone)), stuck
 
         async with nullcontext() if is_trial else self._lock.hold():
             return await asyncio.to_thread(work)
 
-    async def _known(self, skills: Sequence[Skill], scopes: frozenset[Scope]) -> list[Skill]:
-        """With what is kept of them."""
-        kept = await self._notes.skills(scopes)
-        return [replace(skill, **kept.get((skill.scope, skill.name), {})) for skill in skills]
+    def _kept(self, author: Author, action: str, skill: Skill, texts: _Texts) -> list[NoteChange]:
+        """Writes files of a skill, or removes all of it. Raises Refused."""
+        if texts.get(SKILL_FILE, ("", ""))[1] is None:
+            texts = {path: (text, None) for path, text in folders.texts_of(skill.folder).items()} | dict(texts)
+        contents = {path: None if after is None else after.encode() for path, (_, after) in texts.items()}
+        folders.keep(self._root(skill.scope), skill.folder, contents)
+        return self._changes(author, action, skill.scope, skill.folder, texts)
 
-    def _worked_out(self, home: Scope, scopes: frozenset[Scope], done: Operation, author: Author) -> list[NoteChange]:
-        """What becomes of which file. Raises Refused."""
-        name, _, path = done.path.partition("/")
-        path = folders.writable(path or SKILL_FILE)
-        scope, folder = self._meant(name, home, scopes, is_new=done.action == "create")
-        place = f"{name}/{path}"
-        before = folders.text_of(folder, path, place)
-        after = _after(before, done, path, place)
-        if after is not None and path == SKILL_FILE:
-            parse(after, place, name)
-        elif before is None and len(folders.files_of(folder)) >= folders.FILES_MOST:
-            raise Refused(f"The skill {name} has {folders.FILES_MOST} files, the most there may be.")
-        changed = {path: (before, after)}
-        if done.action == "delete":
-            changed |= {path: (text, None) for path, text in _texts(folder).items()}
-        return self._changes(self._change(author, scope, done.action), folder, changed)
-
-    def _meant(self, name: str, home: Scope, scopes: frozenset[Scope], *, is_new: bool) -> tuple[Scope, Path]:
-        """Whose a skill is, and its folder. Raises Refused where it is not to be changed."""
-        if not is_name(name):
-            raise Refused(f"“{name[:80]}” is no name for a skill: small letters, digits and single hyphens.")
-        skill = self._folders.find(name, scopes | {home})
-        if skill is None and not is_new:
-            raise Refused(f"There is no skill {name} here; create it first.")
-        if skill is not None and is_new:
-            raise Refused(f"There is a skill {name} already: patch or edit it.")
-        if skill is not None and not skill.is_own:
-            raise Refused(f"The skill {name} lies in a folder that I only read: {skill.folder}.")
-        return (skill.scope, skill.folder) if skill else (home, self._folders.own(home).root / name)
-
-    def _change(self, author: Author, scope: Scope, action: str) -> NoteChange:
-        return NoteChange(**author.source, scope=scope, target=SKILL, action=action, at=self._clock.now())
-
-    def _changes(
-        self, wanted: NoteChange, folder: Path, files: Mapping[str, tuple[str | None, str | None]]
-    ) -> list[NoteChange]:
-        """One for each file, by what it says before and after."""
-        place = folder.relative_to(self._folders.own(wanted.scope).root).as_posix()
+    def _changes(self, author: Author, action: str, scope: Scope, folder: Path, texts: _Texts) -> list[NoteChange]:
+        target = f"{SKILL}:{folder.relative_to(self._root(scope)).as_posix()}"
+        change = NoteChange(**author.source, scope=scope, target=target, action=action, at=self.clock.now())
         return [
-            replace(wanted, target=f"{SKILL}:{place}:{path}", before=before, after=after)
-            for path, (before, after) in files.items()
+            replace(change, target=f"{target}:{path}", before=before, after=after)
+            for path, (before, after) in texts.items()
         ]
 
-    def _place(self, change: NoteChange) -> tuple[Path, str]:
-        """The folder of the skill, and the path of the file in it."""
-        folder, path = change.skill or ("", "")
-        return self._folders.own(change.scope).root / folder, path
-
-    def _kept(self, changes: list[NoteChange]) -> list[NoteChange]:
-        """Makes the changes of one skill. Raises Refused."""
-        texts = {self._place(one)[1]: one.after for one in changes}
-        contents = {path: None if text is None else text.encode() for path, text in texts.items()}
-        folders.keep(self._place(changes[0])[0], contents)
-        return changes
-
-    async def _write(self, work: Callable[[], list[NoteChange]], author: Author) -> list[int]:
+    async def _write(self, work: Callable[[], Sequence[NoteChange]], author: Author) -> list[int]:
         """Logs the changes that were made; their numbers."""
 
         async def write() -> list[int]:
             async with self._lock.hold():
-                await self._notes.check(author.epoch)
-                return await self._notes.log(*await asyncio.to_thread(work))
+                await self.notes.check(author.epoch)
+                return await self.notes.log(*await asyncio.to_thread(work))
 
         return await finished(write())
 
 
-def _after(before: str | None, done: Operation, path: str, place: str) -> str | None:
+def _worked_out(skill: Skill, done: Operation) -> _Texts:
+    """What becomes of which file. Raises Refused."""
+    path = done.path.partition("/")[2] or SKILL_FILE
+    is_beside, is_new = path.partition("/")[0] in folders.FOLDERS, done.action == "create"
+    if not is_beside and (path != SKILL_FILE or done.action in ("write_file", "remove_file")):
+        listed = ", ".join(f"{one}/" for one in folders.FOLDERS)
+        raise Refused(f"Beside {SKILL_FILE}, which edit and patch change, a skill has files in {listed} only.")
+    if is_new and (skill.folder / SKILL_FILE).exists():
+        raise Refused(f"There is a skill {skill.name} already: patch or edit it.")
+    before = None if is_new else folders.text_of(skill.folder, path)
+    after, place = _after(before, done, f"{skill.name}/{path}"), f"{skill.name}/{path}"
+    if after is not None and path == SKILL_FILE:
+        folders.parse(after, place, skill.name)
+    elif before is None and len(skill.files) >= FILES_MOST:
+        raise Refused(f"The skill {skill.name} has {FILES_MOST} files, the most there may be.")
+    return {path: (before, after)}
+
+
+def _after(before: str | None, done: Operation, place: str) -> str | None:
     """What a file says after an operation; None: it is gone. Raises Refused."""
-    if path == SKILL_FILE and done.action in ("write_file", "remove_file"):
-        raise Refused(f"Give the path of a file beside {SKILL_FILE}; that one is changed with edit or patch.")
+    text = done.content
     if before is None and done.action in ("patch", "remove_file"):
         raise Refused(f"There is no file {place}.")
-    text = done.content
-    match done.action:
-        case "delete" | "remove_file":
-            return None
-        case "patch" if before is not None:
-            if not done.old_text.strip():
-                raise Refused("Give old_text: a part that stands there once.")
-            if (often := before.count(done.old_text)) != 1:
-                said = f"stands {often} times" if often else "is not"
-                raise Refused(f"The old text {said} in {place}; give a part of it that stands there once.")
-            text = before.replace(done.old_text, text)
-        case _ if not text:
-            raise Refused("Give the content.")
-    if len(text) > LIMIT_CHARS:
-        raise Refused(f"{place} would have {len(text):,} characters, over its limit of {LIMIT_CHARS:,}.")
+    if done.action in ("delete", "remove_file"):
+        return None
+    if before is not None and done.action == "patch":
+        if (often := before.count(done.old_text) if done.old_text.strip() else 0) != 1:
+            raise Refused(f"The old text stands {often} times in {place}; give a part of it that stands there once.")
+        text = before.replace(done.old_text, text)
+    if not 0 < len(text) <= LIMIT_CHARS:
+        raise Refused(f"{place} would have {len(text):,} characters; it may have 1 to {LIMIT_CHARS:,}.")
     return text
 
 
 def _index(skills: Sequence[Skill], length: int) -> str:
-    blocks = []
+    lines = []
     for category, some in groupby(skills, key=lambda skill: skill.category):
-        lines = [f"### {cleaned(category)}"] if category else []
-        blocks.append("\n".join([*lines, *(_line(skill, length) for skill in some)]))
-    return "\n".join(blocks)
-
-
-def _line(skill: Skill, length: int) -> str:
-    about = f": {shortened(cleaned(skill.description), length)}" if length else ""
-    return f"- {skill.name}{about}{f' ({SCRIPTED})' if skill.has_scripts and length else ''}"
-
-
-def _texts(folder: Path) -> dict[str, str]:
-    """The files of a skill that are text."""
-    found = {}
-    for path in folders.files_of(folder):
-        with suppress(Refused):
-            if (text := folders.text_of(folder, path, path)) is not None and "\0" not in text:
-                found[path] = text
-    return found
+        lines += [f"### {cleaned(category)}"] if category else []
+        for skill in some:
+            about = f": {shortened(cleaned(skill.description), length)}" if length else ""
+            lines.append(f"- {skill.name}{about}{f' ({NO_SHELL})' if skill.needs_shell and length else ''}")
+    return "\n".join(lines)
 
 
 def _doubtful(files: Mapping[str, bytes]) -> str | None:
+    texts = ["\n".join(files)]
     for content in files.values():
         with suppress(UnicodeDecodeError):
-            text = content.decode("utf-8-sig")
-            if "\0" not in text and (reason := suspicion(text)):
-                return reason
-    return None
+            texts.append(content.decode("utf-8-sig"))
+    return next(filter(None, (suspicion(text) for text in texts if "\0" not in text)), None)
 
 
-def _sifted(inside: Path, text: str, is_meant: Callable[[str], bool]) -> tuple[list[str], bytes | None]:
-    """What goes of a file, all of a skill for its name or description, and what stays; None: nothing."""
-    is_skill = inside.name == SKILL_FILE
-    front, body = split(text) if is_skill else ("", text)
-    if is_meant(f"{inside.as_posix()}\n{front}"):
-        return [(inside.parent if is_skill else inside).as_posix()], None
-    pieces = _PARAGRAPH.findall(body) if inside.suffix == ".md" else body.splitlines(keepends=True)
-    # What is no text goes whole.
-    pieces = [text] if "\N{REPLACEMENT CHARACTER}" in text else pieces
-    gone = [piece for piece in pieces if is_meant(piece)]
-    left = front + "".join(piece for piece in pieces if piece not in gone)
-    return [piece.strip() for piece in gone], left.encode() or None
+def _is_searched(path: Path) -> bool:
+    return path.is_file() and not path.is_symlink() and path.stat().st_size <= SEARCHED_BYTES
+
+
+def _erased(root: Path, path: Path, is_meant: Callable[[str], bool], *, is_trial: bool) -> list[str]:
+    """What goes of a file, all of a skill for its name or description. Raises OSError."""
+    inside, is_skill = path.relative_to(root), path.name == SKILL_FILE and path.parent != root
+    text = path.read_bytes().decode("utf-8", "replace")
+    front, body = folders.split(text) if is_skill else ("", text)
+    gone, left = [(inside.parent if is_skill else inside).as_posix()], ""
+    if not is_meant(f"{inside.as_posix()}\n{front}"):
+        parts = _parts(body, path.suffix)
+        gone = [part for part in parts if is_meant(part)]
+        left = front + "".join(part for part in parts if part not in gone)
+    if gone and not is_trial:
+        folders.discard(root, path.parent) if is_skill and not left else folders.rewrite(path, left.encode() or None)
+    return [part.strip() for part in gone]
+
+
+def _parts(text: str, suffix: str) -> list[str]:
+    """Paragraphs of Markdown, else lines; what is no text goes whole."""
+    if "\N{REPLACEMENT CHARACTER}" in text:
+        return [text]
+    return _PARAGRAPH.findall(text) if suffix == ".md" else text.splitlines(keepends=True)
+
+
+class _List(Arguments):
+    words: str = ""
+    line: int = Field(default=1, ge=1)
+
+
+class _View(Arguments):
+    name: str
+    path: str = ""
+    line: int = Field(default=1, ge=1)
+
+
+class _Manage(Arguments):
+    action: Literal["create", "patch", "edit", "delete", "write_file", "remove_file"]
+    name: str
+    content: str = ""
+    old_text: str = ""
+    path: str = ""
+
+
+@dataclass(frozen=True)
+class SkillTools:
+    skills: Skills
+    conversations: Conversations
+
+    @property
+    def all(self) -> Sequence[Tool]:
+        of_skills = partial(tool_of, package="core.skills", is_quote=True)
+        return (
+            of_skills("skills_list", _List, self._list, is_reading=True),
+            of_skills("skill_view", _View, self._view, is_reading=True),
+            of_skills("skill_manage", _Manage, self._manage),
+        )
+
+    async def section(self, context: ToolContext) -> str:
+        """Of the prompt of a session; empty where there are no skills."""
+        index = await self.skills.index(context.scopes)
+        return f"{HEADING}\n{index}" if index else ""
+
+    async def _list(self, asked: _List, context: ToolContext) -> str:
+        found, troubles = await self.skills.listed(context.scopes, asked.words)
+        lines = [*map(described, found), *(f"({trouble})" for trouble in troubles)]
+        return _from("\n".join(lines) or "There are no such skills.", asked.line)
+
+    async def _view(self, asked: _View, context: ToolContext) -> str:
+        skill = await self.skills.find(asked.name, context.scopes)
+        if skill.is_disabled:
+            raise ToolError(f"The skill {skill.name} is switched off; the person can switch it on with /skills.")
+        if asked.path not in ("", SKILL_FILE):
+            return _from(cleaned(await self.skills.text(skill, asked.path)), asked.line)
+        return await self.shown(skill, context, asked.line)
+
+    async def shown(self, skill: Skill, context: ToolContext, line: int = 1) -> str:
+        """Its SKILL.md from a line on, and which files it has; counts it as used."""
+        text = _from(cleaned(await self.skills.text(skill)), line)
+        if not context.session.is_incognito:
+            await self.skills.used(skill, context.epoch)
+        files = files_of(skill)
+        return "\n".join([text.rstrip(), *(["", "Its files, for skill_view with a path:", *files] if files else [])])
+
+    async def _manage(self, asked: _Manage, context: ToolContext) -> str:
+        if not context.session.is_remembered:
+            raise ToolError("Nothing is kept in this conversation; read skills only.")
+        is_of_file = asked.action in ("patch", "write_file", "remove_file")
+        path = "/".join(filter(None, (asked.name, asked.path))) if is_of_file else asked.name
+        done = Operation(action=asked.action, content=asked.content, old_text=asked.old_text, path=path)
+        author = Author(account=context.account, message_id=context.message_id, epoch=context.epoch)
+        if context.scope.is_room and context.scopes == {context.scope}:
+            reason: str | None = "in a room the owner decides which skills there are"
+            author = replace(author, origin="member")
+        else:
+            reason = reason_to_wait([done]) or await self._foreign(context)
+        author = replace(author, origin="typed") if reason is None else replace(author, reason=reason)
+        return await self.skills.apply(context.scope, context.scopes, done, author)
+
+    async def _foreign(self, context: ToolContext) -> str | None:
+        """Why what the model writes may be somebody else's, as a clause."""
+        rows = await self.conversations.history(context.session, context.scopes)
+        found = next((row for row in rows if row.kind == "summary" or is_foreign(row, context.sender, _OWN)), None)
+        if found is None:
+            return None
+        which = f"what {found.tool_name} has found" if found.role == "tool" else "what somebody else wrote"
+        return f"this conversation has {which}, which may be where it comes from"
+
+
+def _from(text: str, line: int) -> str:
+    """What stands from a line on, as much as is shown at a time."""
+    rest = "".join(text.splitlines(keepends=True)[line - 1 :])
+    if len(rest) <= SHOWN_CHARS:
+        return rest
+    shown = rest[:SHOWN_CHARS].rpartition("\n")[0] or rest[:SHOWN_CHARS]
+    return f"{shown}\n[cut: it goes on with line={line + shown.count(chr(10)) + 1}]"
+
+
+def files_of(skill: Skill) -> list[str]:
+    """The files beside its SKILL.md, as lines of a list."""
+    return [f"- {path} ({size:,} bytes)" for path, size in skill.files.items() if path != SKILL_FILE]
+
+
+def described(skill: Skill) -> str:
+    """A skill as one line of a list."""
+    about = {"category": skill.category, "version": skill.version, "for": skill.platforms, "tags": skill.tags}
+    marks = [f"{name} {cleaned(shortened(value, 100))}" for name, value in about.items() if value]
+    marks += [NO_SHELL] * skill.needs_shell + ["switched off"] * skill.is_disabled
+    more = f" ({'; '.join(marks)})" if marks else ""
+    return f"- {skill.name}: {cleaned(skill.description)}{more}"

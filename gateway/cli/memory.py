@@ -29,7 +29,7 @@ from gateway.cli.shell import AsJson, InScope, Limit, Words, Yes
 from gateway.commands.registry import CommandContext, CommandGroup
 from gateway.services import Services, chosen, is_running
 
-SKILL_FIELDS = ("name", "description", "category", "version", "is_disabled", "has_scripts", "uses", "used_at")
+SKILL_FIELDS = ("name", "description", "category", "version", "is_disabled", "needs_shell", "uses", "used_at")
 FACT_FIELDS = ("id", "kind", "content", "is_pinned", "valid_from", "valid_to", "message_id")
 Anyway = Annotated[bool, typer.Option("--anyway", help="Keep it although it looks like a secret or the like.")]
 

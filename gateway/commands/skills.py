@@ -13,8 +13,8 @@ from core.errors import Refused
 from core.guard.guard import cleaned
 from core.markup.markdown import escape
 from core.review.pending import insisting
-from core.skills.format import SKILL_FILE, Skill
-from core.skills.tools import SkillTools, described
+from core.skills.folders import Skill
+from core.skills.library import SkillTools, described, files_of
 from core.store.notes import Operation
 from core.text.normalize import shortened
 from core.types import Answer, Command, Inbound, Scope
@@ -26,7 +26,6 @@ SHOWN, SUGGESTED = 50, 25
 DESCRIPTION_CHARS = 200
 UNUSED_FOR = timedelta(days=90)
 CONFIRMED = "--confirmed"
-_CHANGING = ("add", "remove", "enable", "disable")
 
 
 class SkillCommands:
@@ -39,15 +38,14 @@ class SkillCommands:
         self.turns = SkillTurns(self.tools, is_command)
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
-        word, _, rest = command.arguments.strip().partition(" ")
-        action, text = word.lower(), rest.strip()
+        word, _, text = command.arguments.strip().partition(" ")
+        action, text = word.lower(), text.strip()
         if command.name == "skill":
             # What calls a skill came as a message: see `is_call`.
-            if not word:
-                raise Refused(texts.SKILL_USAGE)
-            await self._skills.find(_named(word), context.scopes)
-            raise Refused(texts.SKILL_OFF)
-        if context.is_member and action in _CHANGING:
+            if word:
+                await self._skills.find(word, context.scopes)
+            raise Refused(texts.SKILL_OFF if word else texts.SKILL_USAGE)
+        if context.is_member and action in ("add", "remove", "enable", "disable"):
             raise Refused(texts.OWNER_OF_SKILLS)
         match action:
             case "show":
@@ -58,8 +56,8 @@ class SkillCommands:
                 return await self._remove(text, context)
             case "enable" | "disable":
                 is_off = action == "disable"
-                skill = await self._skills.switch(_named(text), context.scopes, is_disabled=is_off)
-                return Answer(text=texts.SKILL_SWITCHED.format(name=skill.name, state="off" if is_off else "on"))
+                name = await self._skills.switch(text, context.scopes, is_disabled=is_off)
+                return Answer(text=texts.SKILL_SWITCHED.format(name=name, state="off" if is_off else "on"))
         return await self._list(text if action == "list" else command.arguments, context)
 
     async def is_call(self, inbound: Inbound, scope: Scope) -> bool:
@@ -69,18 +67,16 @@ class SkillCommands:
     async def suggest(self, typed: str, scope: Scope) -> Mapping[str, str]:
         """Names of skills."""
         skills, _ = await self._skills.listed(await self._services.people.scopes(scope))
-        names = [skill.name for skill in skills if _named(typed) in skill.name]
-        names = sorted(names, key=lambda name: (not name.startswith(_named(typed)), name))[:SUGGESTED]
-        return dict(zip(names, names, strict=True))
+        begun = typed.strip().lower().replace("_", "-")
+        names = sorted((one.name for one in skills if begun in one.name), key=lambda name: not name.startswith(begun))
+        return {name: name for name in names[:SUGGESTED]}
 
     async def _list(self, words: str, context: CommandContext) -> Answer:
         """With what cannot be read, and what nobody has used for long."""
         found, troubles = await self._skills.listed(context.scopes, words)
         lines = [self._line(skill) for skill in found[:SHOWN]]
-        if len(found) > SHOWN:
-            lines.append(texts.MORE_SKILLS.format(number=len(found) - SHOWN))
-        if not lines:
-            lines = [texts.NO_SUCH_SKILLS if words else texts.NO_SKILLS]
+        lines += [texts.MORE_SKILLS.format(number=len(found) - SHOWN)] * (len(found) > SHOWN)
+        lines = lines or [texts.NO_SUCH_SKILLS if words else texts.NO_SKILLS]
         lines += [f"- ⚠ {escape(trouble)}" for trouble in troubles[:SHOWN]]
         unused = await self._skills.unused(context.scopes, self._services.clock.now() - UNUSED_FOR)
         if unused and not words:
@@ -89,21 +85,21 @@ class SkillCommands:
         return Answer(text="\n".join(lines))
 
     def _line(self, skill: Skill) -> str:
-        line = described(replace(skill, description=shortened(skill.description, DESCRIPTION_CHARS)))
-        if skill.used_at is None:
-            return f"- {escape(line[2:])}"
-        used = f"used {texts.counted(skill.uses, 'time')}, last on {texts.day(skill.used_at, self._services.zone)}"
-        return f"- {escape(line[2:])}; {used}"
+        line = escape(described(replace(skill, description=shortened(skill.description, DESCRIPTION_CHARS)))[2:])
+        if skill.used_at is not None:
+            times, day = texts.counted(skill.uses, "time"), texts.day(skill.used_at, self._services.zone)
+            line += f"; used {times}, last on {day}"
+        return f"- {line}"
 
     async def _show(self, text: str, context: CommandContext) -> Answer:
         """The text of a skill, or of one of its files, letter by letter."""
         name, _, path = text.partition(" ")
-        skill = await self._skills.find(_named(name), context.scopes)
-        written = cleaned(await self._skills.text(skill, path.strip() or SKILL_FILE))
+        skill = await self._skills.find(name, context.scopes)
+        written = cleaned(await self._skills.text(skill, path.strip())).rstrip()
         ticks = "`" * max(3, *(len(run) + 1 for run in re.findall("`+", written)), 3)
-        files = [f"- {escape(one)} ({size:,} bytes)" for one, size in (await self._skills.files(skill)).items()]
-        listed = ["", texts.SKILL_FILES.format(name=skill.name), *files] if files and not path else []
-        return Answer(text="\n".join([self._line(skill), "", f"{ticks}\n{written.rstrip()}\n{ticks}", *listed]))
+        files = [] if path else list(map(escape, files_of(skill)))
+        listed = ["", texts.SKILL_FILES.format(name=skill.name), *files] if files else []
+        return Answer(text="\n".join([self._line(skill), "", f"{ticks}\n{written}\n{ticks}", *listed]))
 
     async def _add(self, text: str, context: CommandContext) -> Answer:
         place, is_insisting = insisting(text)
@@ -115,14 +111,10 @@ class SkillCommands:
 
     async def _remove(self, text: str, context: CommandContext) -> Answer:
         name, _, confirmed = text.partition(" ")
-        skill = await self._skills.find(_named(name), context.scopes)
+        skill = await self._skills.find(name, context.scopes)
         if confirmed.strip() != CONFIRMED and skill.is_own:
-            files = texts.counted(len(await self._skills.files(skill)), "file")
             asked = Command(name="skills", arguments=f"remove {skill.name} {CONFIRMED}")
+            files = texts.counted(len(files_of(skill)), "file")
             return Answer(text=texts.REMOVE_SKILL.format(name=skill.name, files=files), confirm=asked)
         removal = Operation(action="delete", path=skill.name)
         return Answer(text=escape(await self._skills.apply(context.scope, context.scopes, removal, context.author)))
-
-
-def _named(typed: str) -> str:
-    return typed.strip().lower().replace("_", "-")

@@ -82,7 +82,7 @@ async def test_a_category_is_the_folder_around_it(home: Path, skills: Skills) ->
     lay(home / "skills" / "mail", "sort")
     lay(home / "skills", "alone", scripts__run_py="print(1)")
     assert await skills.index(only(LOCAL)) == (
-        "- alone: Sorts the mail. (has scripts, which are not run here)\n### mail\n- sort: Sorts the mail."
+        "- alone: Sorts the mail. (needs a shell, which is not here)\n### mail\n- sort: Sorts the mail."
     )
     assert (await skills.find("sort", only(LOCAL))).category == "mail"
 
@@ -99,13 +99,13 @@ async def test_what_is_no_skill_is_a_sentence_and_no_link_is_followed(
     (home / "skills" / "inner" / "SKILL.md").symlink_to(tmp_path / "elsewhere" / "linked" / "SKILL.md")
     found, troubles = await skills.listed(only(LOCAL))
     assert [skill.name for skill in found] == ["good"]
-    assert [trouble.partition(":")[0].partition(" is ")[0].partition(" cannot")[0] for trouble in troubles] == [
-        "skills/linked",
+    assert [trouble.partition(":")[0].partition(" is ")[0] for trouble in troubles] == [
         "skills/broken/SKILL.md, line 1",
         "skills/empty",
-        "skills/inner",
+        "skills/inner/SKILL.md",
+        "skills/linked/SKILL.md",
     ]
-    with pytest.raises(Refused, match="There is no skill"):
+    with pytest.raises(Refused, match="is a link, or lies behind one"):
         await skills.find("linked", only(LOCAL))
 
 
@@ -130,7 +130,7 @@ async def test_a_link_in_a_skill_is_not_followed(home: Path, tmp_path: Path, ski
     folder = lay(home / "skills", "good")
     (folder / "references").symlink_to(tmp_path)
     skill = await skills.find("good", only(LOCAL))
-    assert await skills.files(skill) == {}
+    assert list(skill.files) == ["SKILL.md"]
     with pytest.raises(Refused, match="is a link, or lies behind one"):
         await skills.text(skill, "references/secret.md")
     done = Operation(action="write_file", content="gone", path="good/references/secret.md")
@@ -157,22 +157,24 @@ async def test_a_change_is_whole_versioned_and_can_be_undone(
     with pytest.raises(Refused, match="There is a skill sort already"):
         await do("create", skill_text("sort"))
     await do("patch", "Sort them by sender.", old="Sort it.")
-    with pytest.raises(Refused, match="The old text is not in sort"):
+    with pytest.raises(Refused, match="The old text stands 0 times in sort"):
         await do("patch", "x", old="Sort it.")
     with pytest.raises(Refused, match="stands 2 times"):
         await do("patch", "x", old="Sort")
-    with pytest.raises(Refused, match="Give old_text"):
+    with pytest.raises(Refused, match="stands 0 times"):
         await do("patch", "x")
-    with pytest.raises(Refused, match="Give the content"):
+    with pytest.raises(Refused, match="would have 0 characters"):
         await do("edit")
-    with pytest.raises(Refused, match="line 1: there is no front matter"):
+    with pytest.raises(
+        Refused, match="line 1: of the two lines of three dashes around front matter the first is missing"
+    ):
         await do("edit", "no front matter any more")
     with pytest.raises(Refused, match="over its limit of 50,000"):
         await do("edit", skill_text("sort", body="x" * 60_000))
     await do("write_file", "1. Look.\n", "sort/references/steps.md")
     with pytest.raises(Refused, match="has files in references/, templates/, scripts/, assets/ only"):
         await do("write_file", "x", "sort/steps.md")
-    with pytest.raises(Refused, match="a file beside"):
+    with pytest.raises(Refused, match="which edit and patch change"):
         await do("remove_file")
     with pytest.raises(Refused, match="There is no file sort/references/other"):
         await do("remove_file", "", "sort/references/other.md")
@@ -214,7 +216,9 @@ async def test_what_nobody_typed_waits_and_is_kept_after_a_yes(skills: Skills) -
     (waiting,) = await skills.review.waiting(only(ANA))
     assert await skills.approve(waiting, only(ANA)) == "The skill sort is kept (change 1)."
     assert await names(skills, only(ANA)) == ["sort"]
-    with pytest.raises(Refused, match="line 1: there is no front matter"):
+    with pytest.raises(
+        Refused, match="line 1: of the two lines of three dashes around front matter the first is missing"
+    ):
         await skills.apply(ANA, only(ANA), Operation(action="edit", content="x", path="sort"), Author())
 
 
@@ -258,7 +262,8 @@ async def test_the_index_of_10_000_folders_is_bounded(home: Path, database: Data
     assert len(index) <= 4_000
     assert index.endswith(" more: skills_list)")
     assert (await skills.listed(only(LOCAL)))[1] == ["Of skills only the first 1,000 folders are looked at."]
-    assert (await skills.find("zebra", only(LOCAL))).name == "zebra"
+    with pytest.raises(Refused, match="There is no skill “zebra” here"):
+        await skills.find("zebra", only(LOCAL))
 
 
 async def test_descriptions_get_shorter_before_skills_are_left_out(
@@ -300,12 +305,17 @@ async def test_a_folder_and_an_archive_are_taken_over(tmp_path: Path, skills: Sk
 
 
 HOSTILE: Mapping[str, tuple[Mapping[str, str | bytes], str]] = {
-    "a way out": ({"x/SKILL.md": skill_text("x"), "../../evil.md": "x"}, "is no path in a skill"),
-    "from the root": ({"x/SKILL.md": skill_text("x"), "/etc/evil": "x"}, "is no path in a skill"),
-    "a bomb": ({"x/SKILL.md": skill_text("x"), "x/assets/a": b"\0" * 15_000_000}, "would be over 1,"),
-    "many": ({f"x/assets/{number}": "" for number in range(2_001)}, "has more than 2,000 files"),
+    "a way out": ({"x/SKILL.md": skill_text("x"), "x/../../evil.md": "x"}, "is no path in a skill"),
+    "a bomb": (
+        {"x/SKILL.md": skill_text("x"), "x/assets/a": b"\0" * 15_000_000},
+        "x is too large: 200 files and 5,000,",
+    ),
+    "many": ({f"x/assets/{number}": "" for number in range(10_000)}, "given.zip is too large: 2,000 files and 20,"),
     "none": ({"README.md": "x"}, r"There is no SKILL\.md in given\.zip"),
-    "broken": ({"x/SKILL.md": "x"}, r"SKILL\.md in given\.zip, line 1: there is no front matter"),
+    "broken": (
+        {"x/SKILL.md": "x"},
+        r"SKILL\.md in given\.zip, line 1: of the two lines of three dashes around front matter the first is missing",
+    ),
     "a secret": ({"x/SKILL.md": skill_text("x", body="key sk-ant-api03-" + "Aa0" * 30)}, "Not kept yet: it contains"),
 }
 
@@ -319,17 +329,17 @@ async def test_of_a_hostile_archive_nothing_is_taken(home: Path, tmp_path: Path,
     assert not [one for one in (*home.parent.parent.iterdir(), *home.parent.iterdir()) if "evil" in one.name]
 
 
-async def test_an_archive_of_a_link_or_cut_off_is_refused(tmp_path: Path, skills: Skills) -> None:
+async def test_a_link_in_an_archive_is_left_there_and_one_cut_off_is_refused(tmp_path: Path, skills: Skills) -> None:
     link = zipfile.ZipInfo("x/assets/passwd")
     link.external_attr = (stat.S_IFLNK | 0o777) << 16
     with zipfile.ZipFile(tmp_path / "link.zip", "w") as archive:
         archive.writestr("x/SKILL.md", skill_text("x"))
         archive.writestr(link, "/etc/passwd")
-    with pytest.raises(Refused, match="is a link, so nothing was added"):
-        await skills.add(tmp_path / "link.zip", LOCAL, only(LOCAL), TYPED)
-    whole = packed(tmp_path / "whole.zip", {"x/SKILL.md": skill_text("x"), "x/assets/a": "a" * 10_000}).read_bytes()
+    assert await skills.add(tmp_path / "link.zip", LOCAL, only(LOCAL), TYPED) == ["x"]
+    assert list((await skills.find("x", only(LOCAL))).files) == ["SKILL.md"]
+    whole = packed(tmp_path / "whole.zip", {"y/SKILL.md": skill_text("y"), "y/assets/a": "a" * 10_000}).read_bytes()
     (tmp_path / "cut.zip").write_bytes(whole[:60] + b"\xff" * 20 + whole[80:])
-    with pytest.raises(Refused, match=r"cut\.zip cannot be unpacked here"):
+    with pytest.raises(Refused, match=r"cut\.zip cannot be read"):
         await skills.add(tmp_path / "cut.zip", LOCAL, only(LOCAL), TYPED)
 
 

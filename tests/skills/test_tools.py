@@ -71,13 +71,13 @@ async def test_it_is_listed_read_and_counted(home: Path) -> None:
             await harness.say("go on")
         assert (await harness.services.skills.find("sort-mail", only(LOCAL))).uses == 1
     listed, viewed, script, missing = (result(model, number) for number in (1, 3, 5, 7))
-    marks = "version 1.10; tags mail; has scripts, which are not run here"
+    marks = "version 1.10; tags mail; needs a shell, which is not here"
     assert listed == (
         f"- sort-mail: Sorts the mail. ({marks})\n(skills/broken/SKILL.md, line 1: it has no description.)"
     )
     assert viewed.endswith("Sort it.\n\nIts files, for skill_view with a path:\n- scripts/run.py (12 bytes)")
     assert script == "print('no')\n"
-    assert missing == "The skill sort-mail has no file references/no.md; it has scripts/run.py."
+    assert missing == "The skill sort-mail has no file references/no.md; it has SKILL.md, scripts/run.py."
 
 
 async def test_a_long_skill_is_read_in_parts(home: Path) -> None:
@@ -192,7 +192,7 @@ async def test_another_program_and_a_crash_leave_skills_whole(home: Path) -> Non
         await harness.say("again")
         with pytest.MonkeyPatch.context() as patch:
             # The process is killed between the two steps of a removal.
-            patch.setattr(shutil, "rmtree", lambda *_: None)
+            patch.setattr(shutil, "rmtree", lambda *_, **__: None)
             await harness.say("delete it")
         assert await names(harness, LOCAL) == []
         assert await harness.services.skills.unused(only(LOCAL), harness.services.clock.now() + timedelta(days=1)) == []

@@ -114,7 +114,7 @@ async def test_built_in_commands_win_and_what_is_no_skill_is_said_so(home: Path)
         assert "telegram:42" in (await harness.say("/whoami")).text
         assert "There is no command /tidy_outbox" in (await harness.say("/tidy_outbox")).text
         assert "Say which" in (await harness.say("/skill")).text
-        assert "There is no skill “tidy-outbox”" in (await harness.say("/skill tidy_outbox now")).text
+        assert "There is no skill “tidy_outbox”" in (await harness.say("/skill tidy_outbox now")).text
         assert "There is no command /others" in (await harness.say("/others")).text, "it is somebody else's"
         await harness.say("/skills disable tidy-inbox")
         assert "switched off" in (await harness.say("/skill tidy-inbox")).text
@@ -230,7 +230,7 @@ def test_the_shell_has_the_same_and_adds_folders(home: Path, tmp_path: Path) -> 
     assert "I know no procedures yet" in good(home, "skills")
     assert "Added: tidy-inbox" in good(home, "skills", "add", str(tmp_path / "given"))
     assert "There is a skill tidy-inbox already" in mneme(home, "skills", "add", str(folder)).stderr
-    assert "tidy-inbox: Sorts the mail. (has scripts" in good(home, "skills")
+    assert "tidy-inbox: Sorts the mail. (needs a shell" in good(home, "skills")
     assert '"name": "tidy-inbox"' in good(home, "skills", "--json")
     assert "Sort it." in good(home, "skills", "show", "tidy-inbox")
     assert "echo" in good(home, "skills", "show", "tidy-inbox", "scripts/run.sh")

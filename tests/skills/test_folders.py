@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from core.errors import Refused
-from core.skills.format import FILE_BYTES, SKILL_FILE, Skill, read_skill
+from core.skills.folders import FILE_BYTES, SKILL_FILE, Skill, read_skill
 
 BODY = "\n# Steps\n\n1. Look.\n2. Do it.\n"
 
@@ -22,29 +22,28 @@ def front(*lines: str, name: str = "tidy-inbox", body: str = BODY) -> str:
 
 GOOD: Mapping[str, tuple[str, Callable[[Skill], bool]]] = {
     "plain": (front(), lambda one: (one.name, one.description) == ("tidy-inbox", "Sorts mail.")),
-    "license": (front("license: Apache-2.0"), lambda one: one.other == {"license": "Apache-2.0"}),
-    "compatibility": (front("compatibility: Needs git"), lambda one: one.other == {"compatibility": "Needs git"}),
+    "license": (front("license: Apache-2.0"), lambda one: one.front["license"] == "Apache-2.0"),
+    "compatibility": (front("compatibility: Needs git"), lambda one: one.front["compatibility"] == "Needs git"),
     "allowed tools": (
         front("allowed-tools: Bash(git:*) Read"),
-        lambda one: one.other == {"allowed-tools": "Bash(git:*) Read"},
+        lambda one: one.front["allowed-tools"] == "Bash(git:*) Read",
     ),
-    "tools, commas": (front("allowed-tools: Read, Grep"), lambda one: one.other == {"allowed-tools": "Read, Grep"}),
-    "tools, blanks in them": (front("allowed-tools: Bash(git log) Read"), lambda one: "allowed-tools" in one.other),
+    "tools, commas": (front("allowed-tools: Read, Grep"), lambda one: one.front["allowed-tools"] == "Read, Grep"),
     "tools, a list": (
         front("allowed-tools:", "  - Read", "  - Grep"),
-        lambda one: one.other == {"allowed-tools": ["Read", "Grep"]},
+        lambda one: one.front["allowed-tools"] == ["Read", "Grep"],
     ),
-    "metadata": (front("metadata:", "  author: ana"), lambda one: one.other == {"metadata": {"author": "ana"}}),
+    "metadata": (front("metadata:", "  author: ana"), lambda one: one.front["metadata"] == {"author": "ana"}),
     "version inside": (front("metadata:", '  version: "1.0"'), lambda one: one.version == "1.0"),
     "version outside": (front("version: 1.10"), lambda one: one.version == "1.10"),
-    "tags inside": (front("metadata:", "  tags: [mail, order]"), lambda one: one.tags == ("mail", "order")),
-    "tags outside": (front("tags: mail, order"), lambda one: one.tags == ("mail", "order")),
-    "of a program's own": (front("metadata:", "  other:", "    tags: [mail]"), lambda one: one.tags == ("mail",)),
-    "platforms": (front("platforms: [macos, linux]"), lambda one: one.platforms == ("macos", "linux")),
+    "tags inside": (front("metadata:", "  tags: [mail, order]"), lambda one: one.tags == "mail, order"),
+    "tags outside": (front("tags: mail, order"), lambda one: one.tags == "mail, order"),
+    "of a program's own": (front("metadata:", "  other:", "    tags: [mail]"), lambda one: one.tags == "mail"),
+    "platforms": (front("platforms: [macos, linux]"), lambda one: one.platforms == "macos, linux"),
     "category": (front("metadata:", "  category: mail"), lambda one: one.category == "mail"),
     "unknown keys": (
         front("model: big", "hooks: {a: [b]}"),
-        lambda one: one.other == {"model": "big", "hooks": {"a": ["b"]}},
+        lambda one: (one.front["model"], one.front["hooks"]) == ("big", {"a": ["b"]}),
     ),
     "quoted": (front('description: "Sorts: mail, #1"'), lambda one: one.description == "Sorts: mail, #1"),
     "folded": (front("description: >-", "  Sorts", "  mail."), lambda one: one.description == "Sorts mail."),
@@ -56,26 +55,30 @@ GOOD: Mapping[str, tuple[str, Callable[[Skill], bool]]] = {
     ),
     "words that YAML takes for others": (
         front("license: no", "compatibility: 2026-13-45"),
-        lambda one: one.other == {"license": "no", "compatibility": "2026-13-45"},
+        lambda one: (one.front["license"], one.front["compatibility"]) == ("no", "2026-13-45"),
     ),
-    "a comment": (front("# by Ana", "license: MIT # really"), lambda one: one.other == {"license": "MIT"}),
+    "a comment": (front("# by Ana", "license: MIT # really"), lambda one: one.front["license"] == "MIT"),
     "byte order mark": ("\ufeff" + front(), lambda one: one.name == "tidy-inbox"),
     "lines of Windows": (front().replace("\n", "\r\n"), lambda one: one.description == "Sorts mail."),
     "no body": (front(body=""), lambda one: one.name == "tidy-inbox"),
     "dashes in the body": (front(body="\nabove\n\n---\n\nbelow\n"), lambda one: one.name == "tidy-inbox"),
     "blanks behind the dashes": (front().replace("---\n", "--- \n"), lambda one: one.name == "tidy-inbox"),
+    "a tag, which is nothing to us": (
+        front("license: !!python/object/apply:os.system [ls]", "version: !!int 1.10"),
+        lambda one: (one.front["license"], one.version) == (["ls"], "1.10"),
+    ),
     "another script": (front(name="整理-邮件"), lambda one: one.name == "整理-邮件"),
     "the longest": (front(f"description: {'d' * 1024}", name="n" * 64), lambda one: len(one.description) == 1024),
 }
 BAD: Mapping[str, tuple[str | bytes, str]] = {
-    "empty": ("", "line 1: there is no front matter with a name and a description: it does not begin with"),
-    "no front matter": ("# Tidy\n\nLook.\n", "line 1: .* does not begin with a line of three dashes"),
-    "a line above it": ("\n" + front(), "line 1: .* does not begin with"),
-    "never ended": (front().replace("\n---\n", "\n"), "line 1: .* no line of three dashes ends it"),
+    "empty": ("", "line 1: of the two lines of three dashes around front matter the first is missing"),
+    "no front matter": ("# Tidy\n\nLook.\n", "line 1: .* the first is missing"),
+    "a line above it": ("\n" + front(), "line 1: .* the first is missing"),
+    "never ended": (front().replace("\n---\n", "\n"), "line 1: .* the second is missing"),
     "no name": (front().replace("name: tidy-inbox\n", ""), "line 1: it has no name"),
     "no description": (front().replace("description: Sorts mail.\n", ""), "line 1: it has no description"),
     "empty description": (front("description:"), "line 3: it has no description"),
-    "a list as description": (front("description: [a, b]"), "line 3: its description is no text"),
+    "a list as description": (front("description: [a, b]"), "line 3: it has no description"),
     "description too long": (front(f"description: {'d' * 1025}"), "line 3: its description has 1,025 characters"),
     "name too long": (front(name="n" * 65), "line 2: .* is no name for a skill"),
     "capitals": (front(name="Tidy-Inbox"), "line 2: “Tidy-Inbox” is no name for a skill: small letters"),
@@ -85,7 +88,7 @@ BAD: Mapping[str, tuple[str | bytes, str]] = {
     "tabs": (front("metadata:", "\tversion: 1"), "line 5: found character '\\\\t'"),
     "a quote never closed": (front('license: "MIT'), r"line \d+: found unexpected"),
     "no mapping": ("---\njust words\n---\n", "line 2: the front matter has no lines such as"),
-    "UTF-16": (front().encode("utf-16"), r"line 1: it is not UTF-8 text \(byte 1\). Save it as UTF-8"),
+    "UTF-16": (front().encode("utf-16"), "line 1: it is not UTF-8 text. Save it as UTF-8"),
     "Latin-1": (front("description: Sorts café").encode("latin-1"), "line 3: it is not UTF-8 text"),
     "a control character": (front("license: M\x07IT"), "line 4: it has a character that nobody can see"),
 }
@@ -105,7 +108,7 @@ def test_there_are_fifty() -> None:
 def test_a_skill_of_the_format_is_read(tmp_path: Path, shape: str) -> None:
     content, is_right = GOOD[shape]
     name = next(line for line in content.splitlines() if "name: " in line).removeprefix("name: ").strip()
-    skill = read_skill(written(tmp_path / name, content), "skills/it/SKILL.md")
+    skill = read_skill(written(tmp_path / name, content), "skills/it")
     assert is_right(skill), skill
 
 
@@ -114,15 +117,14 @@ def test_a_broken_one_is_named_with_its_line(tmp_path: Path, shape: str) -> None
     content, said = BAD[shape]
     folder = "other" if shape == "another folder" else "tidy-inbox"
     with pytest.raises(Refused, match=f"^skills/it/SKILL.md, {said}"):
-        read_skill(written(tmp_path / folder, content), "skills/it/SKILL.md")
+        read_skill(written(tmp_path / folder, content), "skills/it")
 
 
 BOMBS = {
     "aliases": front("a: &a [x, x]", "b: &b [*a, *a]", "c: &c [*b, *b]", "d: [*c, *c]"),
     "depth": front("a: " + "[" * 7_000 + "]" * 7_000),
     "long": front("a: " + "x" * 20_000),
-    "a tag": front("a: !!python/object/apply:os.system [ls]"),
-    "an integer": front("a: !!int " + "9" * 15_000),
+    "a key": front("? [a, b]", ": x"),
     "a merge": front("<<: *a"),
 }
 
@@ -130,8 +132,8 @@ BOMBS = {
 @pytest.mark.parametrize("bomb", BOMBS)
 def test_front_matter_that_would_grow_is_a_sentence_at_once(tmp_path: Path, bomb: str) -> None:
     folder, began_s = written(tmp_path / "tidy-inbox", BOMBS[bomb]), time.perf_counter()
-    with pytest.raises(Refused, match=r"^SKILL.md, line \d+: .*\.$") as refusal:
-        read_skill(folder, "SKILL.md")
+    with pytest.raises(Refused, match=r"^it/SKILL.md, line \d+: .*\.$") as refusal:
+        read_skill(folder, "it")
     assert len(str(refusal.value)) < 200
     assert time.perf_counter() - began_s < 1
 
@@ -141,13 +143,13 @@ def test_a_file_of_100_mb_is_not_read(tmp_path: Path) -> None:
     with (folder / SKILL_FILE).open("r+b") as file:
         file.truncate(100_000_000)
     began_s = time.perf_counter()
-    with pytest.raises(Refused, match=f"is not read: it is over {FILE_BYTES:,} bytes long"):
-        read_skill(folder, "SKILL.md")
+    with pytest.raises(Refused, match=f"cannot be read: it is over {FILE_BYTES:,} bytes long"):
+        read_skill(folder, "it")
     assert time.perf_counter() - began_s < 0.1
 
 
 def test_what_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
     (tmp_path / "tidy-inbox").mkdir()
     os.mkfifo(tmp_path / "tidy-inbox" / SKILL_FILE)
-    with pytest.raises(Refused, match=r"SKILL\.md is not read: it is no file"):
-        read_skill(tmp_path / "tidy-inbox", "SKILL.md")
+    with pytest.raises(Refused, match=r"SKILL\.md cannot be read: it is no file"):
+        read_skill(tmp_path / "tidy-inbox", "it")
