@@ -20,7 +20,7 @@ from zoneinfo import ZoneInfo
 
 from config.settings import CacheLife
 from core.agent.context_files import OwnerFiles
-from core.guard.fence import ANSWERED, ANSWERING, DELIVERED, FORWARDED, fence, neutralise, told
+from core.guard.fence import ANSWERED, ANSWERING, DELIVERED, FORWARDED, fence, neutralise, said, told
 from core.guard.fence import mark as account_mark
 from core.memory.manager import MemoryManager
 from core.types import Account, Attachment, Json, Message, Quoted, Session, Tool, ToolContext
@@ -134,7 +134,8 @@ class Prompt:
         if not rows:
             return []
         text = "\n".join(row.text for row in rows)
-        lines = await self._memory.prefetch(text[:ASKED_CHARS], context) if text.strip() else ()
+        typed = "\n".join(map(said, rows))
+        lines = await self._memory.prefetch(text[:ASKED_CHARS], context, typed) if text.strip() else ()
         framed = await self._frames(rows, earlier, context)
         *others, last = [
             replace(row, sent=(*(row.sent or ()), *map(_block, frames)))

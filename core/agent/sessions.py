@@ -14,10 +14,12 @@ from config.settings import ModelOptions
 from core.agent.prompt import REPORTS, Prompt, with_attachments
 from core.agent.summary import Parts, parted
 from core.errors import ModelError
+from core.guard.fence import said
 from core.memory.manager import MemoryManager
 from core.models.wrappers import ask
 from core.ports import Clock, Model
 from core.store.mailbox import InboxEntry, OutboxItem
+from core.store.rows import turns
 from core.store.sessions import Conversations
 from core.text.normalize import language_data, shortened
 from core.types import (
@@ -188,7 +190,8 @@ class SessionTracker:
             await self._title(session, rows, turn)
         await self.memory.turn_over(session, rows)
         if rows:
-            await self.memory.queue_prefetch(turn.text, turn.context(session, rows[-1].created_at, rows))
+            typed = "\n".join(said(row) for last in turns(rows)[-1:] for row in last)
+            await self.memory.queue_prefetch(typed, turn.context(session, rows[-1].created_at, rows))
 
     async def place(self, turn: Turn) -> Session:
         """The open session of the turn's address, or a new one without a prompt."""

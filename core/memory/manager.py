@@ -106,11 +106,10 @@ class MemoryManager:
 
         return "\n\n".join(filter(None, await asyncio.gather(*map(block, self._asked(context)))))
 
-    async def prefetch(self, text: str, context: ToolContext) -> Sequence[str]:
-        """Also what was found for this session since its last turn."""
-        is_small = is_smalltalk(text)
-        asked = [one for one in self._asked(context) if not (is_small and one.provider.is_searching)]
-        if searches := [self._search(one, "prefetch", text, context) for one in asked]:
+    async def prefetch(self, text: str, context: ToolContext, typed: str | None = None) -> Sequence[str]:
+        """Also what was found for this session since its last turn. `typed`: the part of `text` that services get."""
+        asked = self._about(text, typed, context)
+        if searches := [self._search(one, "prefetch", said, context) for one, said in asked.items() if said.strip()]:
             _, late = await asyncio.wait(searches, timeout=self._timeout_s)
             for search in late:
                 log.warning("a memory took too long and was skipped", provider=search.get_name())
@@ -231,6 +230,12 @@ class MemoryManager:
         """Before a turn: external ones not incognito, nor those that have tools only."""
         asked = [one for one in self.externals.values() if one.provider.mode != "tools"]
         return self._own if context.session.is_incognito else [*self._own, *asked]
+
+    def _about(self, text: str, typed: str | None, context: ToolContext) -> dict[GuardedProvider, str]:
+        """With what each is asked before a turn."""
+        is_small = is_smalltalk(text)
+        asked = [one for one in self._asked(context) if not (is_small and one.provider.is_searching)]
+        return {one: text if typed is None or not one.is_external else typed for one in asked}
 
     def _search(self, one: GuardedProvider, hook: str, text: str, context: ToolContext) -> asyncio.Task[None]:
         async def search() -> None:

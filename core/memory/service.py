@@ -120,7 +120,8 @@ class Record:
             elif "gone" in written:
                 self._entries.pop(written["gone"], None)
             else:
-                entry = Entry(**{name: tuple(one) if isinstance(one, list) else one for name, one in written.items()})
+                listed = {name: tuple(one) for name, one in written.items() if isinstance(one, list)}
+                entry = Entry(**{**written, **listed})
                 self._entries[entry.key] = entry
         except (ValueError, TypeError):
             return
