@@ -330,10 +330,9 @@ class ToolContext:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
     """`schema`: JSON schema of the arguments. `run` returns what the model reads, or raises ToolError or Refused.
-    `is_quote`: the result repeats stored text and is not indexed. `is_reading`: writes and tells nothing, so it
-    serves incognito. `is_outside`: a service may keep what it is asked, so it does not serve schedules.
-    `is_offered`: whether a session has it, which must stay the same within one. `patience_s`: its own, longer time
-    limit."""
+    `is_quote`: the result repeats stored text and is not indexed. `is_reading`: writes and tells nothing, so it serves
+    incognito. `is_outside`: a service may keep what it is asked, so it does not serve schedules. `is_offered`: whether
+    a session has it, which must stay the same within one. `patience_s`: its own, longer time limit."""
 
     name: str
     description: str

@@ -217,9 +217,8 @@ class DiscordEvents:
             channel = await self._place_of(interaction)
             if channel is None:
                 return None
-            return await sink.admit(
-                normalize.from_interaction(interaction, channel, self._specs), StreamedReply(messages)
-            )
+            inbound = normalize.from_interaction(interaction, channel, self._specs)
+            return await sink.admit(inbound, StreamedReply(messages))
 
         loop = asyncio.get_running_loop()
         deferral = loop.call_later(self.defer_after_s, lambda: self.start(messages.defer()))

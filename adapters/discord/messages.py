@@ -259,10 +259,9 @@ class DiscordInteraction(_Messages):
 
     async def edit(self, message_id: str, part: StyledText, answer: Answer | None) -> None:
         """Raises a DeliveryError with `is_missing` when the message is gone."""
+        shown = {"content": to_discord(part), **dressed(answer, is_edit=True)}
         with delivered(has_token=True):
-            await self._interaction.followup.edit_message(
-                int(message_id), content=to_discord(part), **dressed(answer, is_edit=True)
-            )
+            await self._interaction.followup.edit_message(int(message_id), **shown)
 
     async def remove(self, message_id: str) -> None:
         with delivered(has_token=True):

@@ -46,7 +46,7 @@ class TerminalScreen:
         stdout: TextIO,
         history: Path,
         save: Callable[[File], str],
-        is_incognito: Callable[[], bool] = lambda: False,
+        is_incognito: Callable[[], bool],
     ) -> None:
         os.close(os.open(history, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600))
         self._input = create_input(stdin)

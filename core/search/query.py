@@ -259,11 +259,8 @@ def within_time(query: SearchQuery, key: str, value: str, now: datetime, zone: Z
     start, end = found
     after = None if key in ("before", "until") else start
     before = {"before": start, "until": end, "on": end, "in": end, "during": end}.get(key)
-    return replace(
-        query,
-        after=max((moment for moment in (query.after, after) if moment is not None), default=None),
-        before=min((moment for moment in (query.before, before) if moment is not None), default=None),
-    )
+    after = max(filter(None, (query.after, after)), default=None)
+    return replace(query, after=after, before=min(filter(None, (query.before, before)), default=None))
 
 
 def _taken(

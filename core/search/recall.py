@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol
@@ -238,6 +238,7 @@ def _enough(found: Iterator[MessageMatch], query: SearchQuery) -> list[MessageMa
 PASSAGES = 4
 """How many remembered messages a turn is given at most."""
 PASSAGE_CHARS = 280
+_TURN: Mapping[str, Any] = {"limit": PASSAGES, "window": 0, "is_prose": True, "is_turn": True}
 
 
 class HistoryProvider(MemoryProvider):
@@ -251,16 +252,7 @@ class HistoryProvider(MemoryProvider):
 
     async def prefetch(self, text: str, context: ToolContext) -> Sequence[str]:
         findings = await self._recall.recall(
-            SearchQuery(
-                text=text[:2000],
-                scopes=context.scopes,
-                asker=context.account,
-                limit=PASSAGES,
-                window=0,
-                hidden=context.window,
-                is_prose=True,
-                is_turn=True,
-            )
+            SearchQuery(text=text[:2000], scopes=context.scopes, asker=context.account, hidden=context.window, **_TURN)
         )
         return [line for found in findings.sessions if (line := self._line(found))]
 

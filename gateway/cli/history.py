@@ -66,16 +66,8 @@ def recall(  # noqa: PLR0913  The options are read off the signature.
     text = " ".join(query or ())
 
     async def work(services: Services, context: CommandContext) -> object:
-        asked = SearchQuery(
-            scopes=context.scopes,
-            text=text,
-            window=window,
-            limit=limit,
-            messages=messages,
-            is_summarized=summary,
-            is_expanded=expand,
-            payer=Payer(scope=LOCAL),
-        )
+        asked = SearchQuery(scopes=context.scopes, text=text, window=window, limit=limit, messages=messages)
+        asked = replace(asked, is_summarized=summary, is_expanded=expand, payer=Payer(scope=LOCAL))
         async with _searching(services, asked) as search:
             if text == STDIN:
                 await _stream(search, asked)

@@ -38,12 +38,8 @@ _CHAT_COMMAND = re.compile(rf"`/(?=(?:{_SHARED})\b)")
 
 
 AsJson = Annotated[bool, typer.Option("--json", help="For programs: JSON instead of text.")]
-InScope = Annotated[
-    str | None,
-    typer.Option(
-        "--scope", metavar="SCOPE", help="Whose: account:telegram:42 or room:discord:77; without it all of the owner's."
-    ),
-]
+_WHOSE = "Whose: account:telegram:42 or room:discord:77; without it all of the owner's."
+InScope = Annotated[str | None, typer.Option("--scope", metavar="SCOPE", help=_WHOSE)]
 Words = Annotated[list[str] | None, typer.Argument(help="As in a chat; no quotes are needed.", show_default=False)]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 Limit = Annotated[int, typer.Option("--limit", min=1, max=1000, help="How many, the latest first.")]

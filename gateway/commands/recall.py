@@ -4,6 +4,7 @@ The query language is in `core/search/query.py`, how results look in `core/searc
 """
 
 import re
+from dataclasses import replace
 from datetime import tzinfo
 
 from core.search.query import next_page
@@ -39,18 +40,11 @@ class RecallCommands:
             text = text[: found.start()] + text[found.end() :]
         text = text.strip()
         search = self._expanded if switches else self._recall
-        results = await search.recall(
-            SearchQuery(
-                text=text,
-                scopes=context.scopes,
-                asker=context.account,
-                limit=LIMIT,
-                budget_chars=BUBBLE_CHARS,
-                is_summarized="summary" in switches,
-                is_expanded="expand" in switches,
-                payer=Payer(session_id=context.session.id, scope=context.scope, user_id=context.inbound.sender.id),
-            )
-        )
+        payer = Payer(session_id=context.session.id, scope=context.scope, user_id=context.inbound.sender.id)
+        query = SearchQuery(text=text, scopes=context.scopes, asker=context.account, limit=LIMIT, payer=payer)
+        has_summary, is_expanded = "summary" in switches, "expand" in switches
+        query = replace(query, budget_chars=BUBBLE_CHARS, is_summarized=has_summary, is_expanded=is_expanded)
+        results = await search.recall(query)
         buttons = _next(results, context.session.id)
         if results.has_more and len(text) <= CARRIED_CHARS:
             arguments = " ".join([*(f"--{switch}" for switch in switches), next_page(text)])
