@@ -85,7 +85,7 @@ class Mem0(RemoteService):
         return [
             Found(id=text_of(one, "id"), text=text, at=_since(one), score=_score(one))
             for one in found
-            if (text := text_of(one, "memory"))
+            if (text := text_of(one, "memory")) and _is_of(space, one)
         ]
 
     async def keep(self, space: str, told: Told) -> Sequence[str]:
@@ -132,7 +132,8 @@ class Mem0(RemoteService):
 
     async def _held(self, space: str, key: str) -> list[str]:
         memories = await self._engine.memories(space)
-        return [text_of(one, "id") for one in memories if text_of(one.get("metadata"), KEY) == key]
+        ours = [one for one in memories if text_of(one.get("metadata"), KEY) == key and _is_of(space, one)]
+        return [text_of(one, "id") for one in ours]
 
 
 class _Remote:
@@ -294,6 +295,11 @@ def _installed() -> str | None:
 
 def _messages(told: Told) -> dict[str, Any]:
     return {"messages": [{"role": role, "content": text} for role, text in told.lines]}
+
+
+def _is_of(space: str, one: Json) -> bool:
+    """Whatever its filters do, what is another's is left alone."""
+    return text_of(one, "user_id") in ("", space)
 
 
 def _since(one: Json) -> str:

@@ -17,15 +17,16 @@ class Mem0Double(Double):
 
     def __init__(self, *, is_platform: bool) -> None:
         super().__init__()
-        self._is_platform = is_platform
+        self.is_platform = is_platform
         self._numbers = count(1)
         self.memories: dict[str, dict[str, Any]] = {}
         self.waiting: dict[str, list[dict[str, Any]]] = {}
         """By event: memories that the platform has not made yet."""
-        self.is_late = False
+        self.is_late = self.is_leaking = False
+        """Whether memories come some time after they were told; whether it gives everybody all of them."""
 
     def is_known(self, request: web.Request) -> bool:
-        if self._is_platform:
+        if self.is_platform:
             return request.headers.get("Authorization") == f"Token {KEY}"
         return request.headers.get("X-API-Key") == KEY
 
@@ -33,9 +34,9 @@ class Mem0Double(Double):
         return [one["memory"] for one in self.memories.values()]
 
     def routes(self) -> Sequence[web.RouteDef]:
-        one = "/v1/memories/{id}/" if self._is_platform else "/memories/{id}"
+        one = "/v1/memories/{id}/" if self.is_platform else "/memories/{id}"
         routes = [web.get(one, self._get), web.put(one, self._put), web.delete(one, self._delete)]
-        if self._is_platform:
+        if self.is_platform:
             return [
                 *routes,
                 web.get("/v1/ping/", self._ping),
@@ -76,7 +77,7 @@ class Mem0Double(Double):
             one = {"id": str(UUID(int=number)), "memory": message["content"], "user_id": body["user_id"]}
             at = f"2026-05-{number % 28 + 1:02d}T09:00:00Z"
             made.append({**one, "metadata": body.get("metadata"), "created_at": at, "updated_at": at})
-        if not self._is_platform:
+        if not self.is_platform:
             self.memories |= {one["id"]: one for one in made}
             results = [{"id": one["id"], "memory": one["memory"], "event": "ADD"} for one in made]
             return web.json_response({"results": results})
@@ -121,4 +122,4 @@ class Mem0Double(Double):
         return found
 
     def _of(self, user_id: str) -> list[dict[str, Any]]:
-        return [one for one in self.memories.values() if one["user_id"] == user_id]
+        return [one for one in self.memories.values() if self.is_leaking or one["user_id"] == user_id]

@@ -1,0 +1,119 @@
+"""What only mem0 has: memories that come later, tools that change them, and three ways to reach it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.errors import ConfigError, ToolError
+from core.memory.plugins import Plugins
+from core.types import Scope
+from tests.fixtures.provider_contract import SAID
+from tests.fixtures.provider_harness import ANA, BEN, harness
+from tests.services.doubles.double import running
+from tests.services.doubles.mem0 import Mem0Double
+from tests.services.registry import SERVICES
+
+PLATFORM, SERVER = SERVICES["mem0, platform"], SERVICES["mem0, self-hosted"]
+
+
+@pytest.fixture(params=[True, False], ids=["platform", "self-hosted"])
+async def mem0(request: pytest.FixtureRequest) -> AsyncIterator[Mem0Double]:
+    double = Mem0Double(is_platform=request.param)
+    async with running(double):
+        yield double
+
+
+async def test_a_tool_changes_and_takes_out_what_is_ones_own(mem0: Mem0Double, home: Path) -> None:
+    service = PLATFORM if mem0.is_platform else SERVER
+    async with harness(home, [service.made(home, mem0)]) as one, one.working():
+        await one.turn(SAID)
+        await one.carried(1)
+        (number,) = mem0.memories
+        tools = {tool.name: tool for tool in await one.memory.tools()}
+        mine, other, room = [await one.context(scope) for scope in (ANA, BEN, Scope.room("telegram", "-5"))]
+        shown = await tools["mem0_search"].run({"query": SAID}, mine)
+        assert shown.startswith(f"mem0:{number} {SAID}")
+        changed = {"memory_id": f"mem0:{number}", "text": "My sister Ines lives in Faro."}
+        for context, why in ((other, "There is no memory"), (room, "In a room")):
+            with pytest.raises(ToolError, match=why):
+                await tools["mem0_update"].run(changed, context)
+            with pytest.raises(ToolError, match=why):
+                await tools["mem0_delete"].run({"memory_id": number}, context)
+        with pytest.raises(ToolError, match="There is no memory"):
+            await tools["mem0_delete"].run({"memory_id": "0" * 8}, mine)
+        with pytest.raises(ToolError):
+            await tools["mem0_delete"].run({"memory_id": "../../v1/ping"}, mine)
+        assert mem0.texts() == [SAID]
+        await tools["mem0_update"].run(changed, mine)
+        assert mem0.texts() == ["My sister Ines lives in Faro."]
+        await tools["mem0_delete"].run({"memory_id": number}, mine)
+        assert mem0.texts() == []
+
+
+async def test_what_is_not_made_yet_is_erased_when_it_is(home: Path) -> None:
+    async with running(mem0 := Mem0Double(is_platform=True)):
+        mem0.is_late = True
+        async with harness(home, [PLATFORM.made(home, mem0)]) as one, one.working():
+            await one.turn(SAID)
+            await one.carried(1)
+            rows = await one.conversations.history(await one.session(), frozenset({ANA}))
+            gone = [row.id for row in rows]
+            for number in gone:
+                erased = "UPDATE messages SET kind = 'command', text = '' WHERE id = :id"
+                await one.database.execute(erased, {"id": number})
+            await one.queue.forget(gone)
+            one.worker.wake()
+            await one.carried(2)
+            assert one.ends == ["done", "postponed"]
+            mem0.work()
+            assert mem0.texts() == [SAID]
+            await one.later(seconds=6)
+            await one.carried(4)
+            assert mem0.texts() == []
+
+
+async def test_all_pages_are_looked_through(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("core.memory.services.mem0.PAGE", 2)
+    mem0 = Mem0Double(is_platform=True)
+    async with running(mem0), harness(home, [PLATFORM.made(home, mem0)]) as one, one.working():
+        for number in range(5):
+            await one.turn(f"Key number {number} hangs behind the door.")
+        await one.carried(5)
+        mem0.fault = "lost"
+        await one.turn(SAID)
+        await one.carried(6)
+        mem0.fault = "well"
+        await one.later(seconds=2)
+        await one.carried(7)
+        assert mem0.texts().count(SAID) == 1
+
+
+async def test_what_it_gives_of_another_is_left_out(mem0: Mem0Double, home: Path) -> None:
+    service = PLATFORM if mem0.is_platform else SERVER
+    mem0.is_leaking = True
+    async with harness(home, [service.made(home, mem0)]) as one, one.working():
+        await one.turn(SAID)
+        await one.carried(1)
+        assert await one.recalled(SAID)
+        assert await one.recalled(SAID, BEN) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"deployment": "cloud"}, "should be platform, self_hosted or embedded"),
+        ({"deployment": "platform"}, "needs the key"),
+        ({"deployment": "self_hosted"}, "needs the url"),
+        ({"deployment": "embedded"}, "needs llm_url"),
+        ({"deployment": "self_hosted", "url": "mem0"}, "should be an address"),
+        ({"deployment": "self_hosted", "url": "http://x", "namespace": "a/b"}, "namespace should be"),
+        ({}, "deployment is missing"),
+    ],
+)
+def test_options_that_do_not_go_together_are_told(home: Path, options: dict[str, Any], why: str) -> None:
+    with pytest.raises(ConfigError, match=why):
+        Plugins(home).made("mem0", options, {})
