@@ -188,7 +188,7 @@ def _is_meant(message: discord.Message, bot: discord.ClientUser) -> bool:
 def _text(message: discord.Message, bot: discord.ClientUser) -> str:
     """What was written: without the leading mention of the bot, mentions as names; for a forward what it shows."""
     if message.type not in WRITTEN_TYPES:
-        return message.system_content or ""
+        return message.system_content or message.content  # the answer to a command is of a kind of its own
     content = message.content or "\n\n".join(snapshot.content for snapshot in message.message_snapshots)
     text = re.sub(rf"^<@!?{bot.id}>(?:[,:] )?", "", content.strip()).strip()
     if not text and content and not message.attachments:

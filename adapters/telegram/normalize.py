@@ -19,7 +19,6 @@ from telegram import (
     Message,
     MessageEntity,
     MessageOrigin,
-    MessageOriginHiddenUser,
     MessageOriginUser,
     Update,
     User,
@@ -180,10 +179,9 @@ def _by(origin: MessageOrigin, me: User, kind: Literal["reply", "part", "forward
         sender = _user(origin.sender_user)
         is_ours = origin.sender_user == me
         return Quoted(kind=kind, name=sender.name, user_id=sender.id, at=origin.date, is_ours=is_ours)
-    if isinstance(origin, MessageOriginHiddenUser):
-        return Quoted(kind=kind, name=_clean(origin.sender_user_name), at=origin.date)
     chat = getattr(origin, "sender_chat", None) or getattr(origin, "chat", None)
-    return Quoted(kind=kind, name=_clean((chat and chat.effective_name) or ""), at=origin.date)
+    name = chat.effective_name if chat else getattr(origin, "sender_user_name", "")
+    return Quoted(kind=kind, name=_clean(name or ""), at=origin.date)
 
 
 def _is_meant(text: str, entities: tuple[MessageEntity, ...], answered: Message | None, me: User) -> bool:
@@ -194,10 +192,8 @@ def _is_meant(text: str, entities: tuple[MessageEntity, ...], answered: Message 
 def _is_mention(text: str, entity: MessageEntity, me: User) -> bool:
     if entity.type == MessageEntity.TEXT_MENTION:
         return entity.user == me
-    return (
-        entity.type == MessageEntity.MENTION
-        and _cut(text, entity.offset, entity.length).lower() == f"@{me.username}".lower()
-    )
+    name = _cut(text, entity.offset, entity.length)
+    return entity.type == MessageEntity.MENTION and name.lower() == f"@{me.username}".lower()
 
 
 def _lead(text: str, entities: tuple[MessageEntity, ...], me: User) -> int:

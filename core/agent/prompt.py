@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -20,29 +20,27 @@ from zoneinfo import ZoneInfo
 
 from config.settings import CacheLife
 from core.agent.context_files import OwnerFiles
-from core.guard.fence import ANSWERED, ANSWERING, DELIVERED, FORWARDED, fence, neutralise, said, told
+from core.guard.fence import ANSWERED, ANSWERING, DELIVERED, FORWARDED, MARK_LETTERS, fence, neutralise, said, told
 from core.guard.fence import mark as account_mark
 from core.memory.manager import MemoryManager
 from core.types import Account, Attachment, Json, Message, Quoted, Session, Tool, ToolContext
 
 CHARS_PER_TOKEN = 3.5  # no tokenizer exists outside the provider; real usage corrects this after the first call
 LEFT_OUT = "[… {count:,} characters are left out here; nothing of it is lost …]"
-SOUL_CHARS = 20_000
+SOUL_CHARS = AGENTS_CHARS = 20_000
 LONG_CHARS = 2_000
 """A message of fewer is sent whole, whatever the model reads."""
 ASKED_CHARS = 50_000
 """Of what was said, with what memory is asked."""
-AGENTS_CHARS = 20_000
 
 GUIDANCE = Path(__file__).with_name("guidance.md")
 """The part of the prompt that says how the assistant works, for every owner. What a line says of a ``{tool}``, which it
 begins with, stands only where the session has it."""
 _OF_TOOL = re.compile(r"^- \{(\w+)\} (.*)$")
 
-REPORTS = 3
-"""Most results of jobs that a turn frames ..."""
-REPORTS_CHARS = 4_000
-"""... and how long they are together."""
+REPORTS, REPORTS_CHARS = 3, 4_000
+"""Most results of jobs that a turn frames, and how long they are together."""
+_FORGED = re.compile(rf"[“”]|#\s*(?=[0-9a-f]{{{MARK_LETTERS}}}(?![^\W_]))", re.IGNORECASE)
 _DELIVERED = f"[{DELIVERED} delivered this here since the last message:]"
 _ANSWERED = f"[{ANSWERED} before:]"
 
@@ -77,51 +75,45 @@ class Sections:
     cue: re.Pattern[str] = re.compile(r"\A/")
 
 
+@dataclass
 class Prompt:
     """Writes system prompts, and the sent form of user rows with at most `budget_chars` of memory a turn. `soul`: the
-    identity used without a SOUL.md; `zone`: IANA name; `tools`: all there are."""
+    identity used without a SOUL.md; `zone`: IANA name; `tools`: all there are. `longest`: the most tokens of one
+    message, by the name of the model."""
 
-    def __init__(
-        self,
-        owner_files: OwnerFiles,
-        soul: str,
-        zone: str,
-        memory: MemoryManager,
-        budget_chars: int = 0,
-        tools: Sequence[Tool] = (),
-        sections: Sections | None = None,
-    ) -> None:
-        self._owner_files = owner_files
-        self._soul = soul
+    owner_files: OwnerFiles
+    soul: str
+    zone: str
+    memory: MemoryManager
+    budget_chars: int = 0
+    tools: Sequence[Tool] = ()
+    sections: Sections = Sections()
+    longest: Callable[[str], float] = lambda model: math.inf
+
+    def __post_init__(self) -> None:
         self._guidance = GUIDANCE.read_text(encoding="utf-8").strip().split("\n")
-        self._zone = ZoneInfo(zone)
-        self._memory = memory
-        self._budget_chars = budget_chars
-        self._tools = tools
-        self._sections = sections or Sections()
-        self.longest: Callable[[str], float] = lambda model: math.inf
-        """The most tokens of one message, by the name of the model."""
+        self._zone = ZoneInfo(self.zone)
 
     async def write(self, context: ToolContext, hint: str) -> str:
         """The prompt of a session. The time is not in it, so that what a chat begins with next is in the cache."""
-        soul = await self._owner_files.text("SOUL.md", SOUL_CHARS)
-        agents = await self._owner_files.text("AGENTS.md", AGENTS_CHARS)
-        memory = await self._memory.system_prompt_block(context)
+        soul = await self.owner_files.text("SOUL.md", SOUL_CHARS)
+        agents = await self.owner_files.text("AGENTS.md", AGENTS_CHARS)
+        memory = await self.memory.system_prompt_block(context)
         sections = [
-            soul or self._soul.strip(),
+            soul or self.soul.strip(),
             self._guidance_in(context.session),
-            await self._sections.instructions(context),
+            await self.sections.instructions(context),
             f"# What you know\n{memory}" if memory else "",
-            await self._sections.skills(context),
+            await self.sections.skills(context),
             f"# Instructions of your owner\n{agents}" if agents else "",
-            await self._sections.context_files(context),
+            await self.sections.context_files(context),
             f"# Where you are\n{hint.strip()}" if hint.strip() else "",
             f"# Your model\n{context.session.model}, when this was written." if context.session.model else "",
         ]
         return "\n\n".join(section for section in sections if section)
 
     def _guidance_in(self, session: Session) -> str:
-        there = {tool.name for tool in self._tools if serves(tool, session)}
+        there = {tool.name for tool in self.tools if serves(tool, session)}
         lines = []
         for line in self._guidance:
             found = _OF_TOOL.fullmatch(line)
@@ -135,7 +127,7 @@ class Prompt:
             return []
         text = "\n".join(row.text for row in rows)
         typed = "\n".join(map(said, rows))
-        lines = await self._memory.prefetch(text[:ASKED_CHARS], context, typed) if text.strip() else ()
+        lines = await self.memory.prefetch(text[:ASKED_CHARS], context, typed) if text.strip() else ()
         framed = await self._frames(rows, earlier, context)
         *others, last = [
             replace(row, sent=(*(row.sent or ()), *map(_block, frames)))
@@ -148,9 +140,9 @@ class Prompt:
     async def _frames(
         self, rows: Sequence[Message], earlier: Sequence[Message], context: ToolContext
     ) -> Sequence[tuple[str, ...]]:
-        sections = self._sections
-        is_cue = any(map(sections.cue.match, (row.text for row in rows))) or len(tool_calls_of(earlier)) >= CALLS_MANY
-        return await sections.frames(rows, earlier, context) if sections.frames and is_cue else [()] * len(rows)
+        frames, cue = self.sections.frames, self.sections.cue
+        is_cue = any(cue.match(row.text) for row in rows) or len(tool_calls_of(earlier)) >= CALLS_MANY
+        return await frames(rows, earlier, context) if frames and is_cue else [()] * len(rows)
 
     def dated(self, rows: Sequence[Message], context: ToolContext, earlier: Sequence[Message] = ()) -> list[Message]:
         """The same without memory. The first frames what jobs delivered since the `earlier` rows were sent."""
@@ -180,17 +172,18 @@ class Prompt:
         opening = _ANSWERED if context.session.address.platform == "cron" else _DELIVERED
         texts = (str(block.get("text", "")) for row in earlier for block in row.sent or ())
         framed = "\n".join(text for text in texts if text.startswith(opening))
-        heads = [f"[{self._moment(row.created_at)}, {_job(row)}]" for row in jobs]
+        # The same job may have said something else in this minute.
+        heads = [f"[{self._moment(row.created_at)}, {_job(row)}, message {row.id}]" for row in jobs]
         last = max((at for at, head in enumerate(heads) if head in framed), default=-1)
         at = max(last + 1, len(jobs) - REPORTS)
-        limit_chars = REPORTS_CHARS // min(REPORTS, len(jobs))
+        limit_chars = REPORTS_CHARS // max(1, len(jobs) - at)
         told = [f"{head}\n{_cut(row.text, limit_chars)}" for head, row in zip(heads[at:], jobs[at:], strict=True)]
         return "\n\n".join([opening, *told]) if told else ""
 
     def _chosen(self, lines: Sequence[str], earlier: Sequence[Message]) -> str:
         known = "".join(block["text"] for row in earlier for block in row.memory) if lines else ""
         chosen: list[str] = []
-        left = self._budget_chars
+        left = self.budget_chars
         for line in lines:
             line = "- " + neutralise(" ".join(line.split()))
             if f"\n- {line.split(' ', 2)[1]} " not in known and len(line) <= left:
@@ -201,7 +194,7 @@ class Prompt:
     def _time_line(self, row: Message, context: ToolContext) -> str:
         parts = [self._moment(row.created_at)]
         if context.scope.is_room and row.sender:
-            parts.append(f"from {_one_line(row.sender.name)}{_mark_of(row.sender.id, context)}")
+            parts.append(f"from {_named(row.sender.name)}{_mark_of(row.sender.id, context)}")
         return f"[{', '.join([*parts, *filter(None, [told(row)])])}]"
 
     def _moment(self, moment: datetime) -> str:
@@ -211,14 +204,12 @@ class Prompt:
     def _frame(self, quoted: Quoted, row: Message, context: ToolContext) -> str:
         """What `row` answers, each of its lines marked, or whose words it passes on."""
         if quoted.message_id is not None and not quoted.text:
-            return f"[{ANSWERING} a message that was forgotten]"
-        # In quotes, so that nobody is called "you"; and by their mark, where others may have the same name.
-        name = f"“{_one_line(quoted.name)}”{_mark_of(quoted.user_id, context)}" if quoted.name else ""
-        at = f", {self._moment(quoted.at)}" if quoted.at else ""
+            return f"[{ANSWERING} a message that is gone]"
+        name, at = _name_of(quoted, context), f", {self._moment(quoted.at)}" if quoted.at else ""
+        is_own = quoted.user_id == getattr(row.sender, "id", None)
         if quoted.kind == "forward":
-            whose = "you" if quoted.is_ours else name or "somewhere else"
-            return f"[{FORWARDED} {whose}{at}: not the words of the person who sent it]"
-        is_own = row.sender is not None and quoted.user_id == row.sender.id
+            whose = "you" if quoted.is_ours else "themselves" if is_own else name or "somewhere else"
+            return f"[{FORWARDED} {whose}{at}: not {'said now' if is_own else 'the words of the person who sent it'}]"
         what = "their own words" if is_own else f"what {name} wrote" if name else "a message"
         part = "this part of " if quoted.kind == "part" else ""
         lines = "".join(f"\n> {line}" for line in neutralise(quoted.text).splitlines())
@@ -254,6 +245,11 @@ def _cut(text: str, limit_chars: int) -> str:
     return neutralise(text if len(text) <= limit_chars else f"{text[:limit_chars].rstrip()} […]")
 
 
+def _name_of(quoted: Quoted, context: ToolContext) -> str:
+    """In quotes, so that nobody is called "you"; with their mark, where others may have the same name."""
+    return f"“{_named(quoted.name)}”{_mark_of(quoted.user_id, context)}" if quoted.name else ""
+
+
 def _mark_of(user_id: str, context: ToolContext) -> str:
     is_told = bool(user_id) and context.scope.is_room
     return f" {account_mark(Account(platform=context.session.address.platform, user_id=user_id))}" if is_told else ""
@@ -261,6 +257,11 @@ def _mark_of(user_id: str, context: ToolContext) -> str:
 
 def _block(text: str) -> Json:
     return {"type": "text", "text": text}
+
+
+def _named(name: str) -> str:
+    """A name as a line of ours has it: it ends no quotes, and imitates the mark of nobody else."""
+    return _FORGED.sub("", _one_line(name))
 
 
 def _one_line(text: str) -> str:
@@ -363,7 +364,7 @@ def tokens_of(row: Message) -> float:
     for block in blocks:
         text = block.get("text")
         # Nearly all are blocks of text, and a long history has hundreds.
-        taken += tokens_in(text) if isinstance(text, str) else sum(map(tokens_in, _texts(block)))
+        taken += tokens_in(text if isinstance(text, str) else str(block))
     return taken
 
 
@@ -376,17 +377,6 @@ def tokens(session: Session, rows: Sequence[Message]) -> float:
             return row.usage.sent + row.usage.output + estimated
         estimated += tokens_of(row)
     return tokens_in(session.system_prompt) + estimated
-
-
-def _texts(value: Any) -> Iterable[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        for item in value.values():
-            yield from _texts(item)
-    elif isinstance(value, list | tuple):
-        for item in value:
-            yield from _texts(item)
 
 
 def cut(text: str, limit_tokens: float) -> str:

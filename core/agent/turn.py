@@ -78,28 +78,21 @@ class RunningTurn:
         return "\n\n".join(part for part in (badge, heading, *self.texts, text) if part)
 
 
+@dataclass
 class Agent:
     """Answers turns with `model` and its tools, within what `options` allow."""
 
-    def __init__(
-        self,
-        model: MeteredModel,
-        conversations: Conversations,
-        compressor: Compressor,
-        prompt: Prompt,
-        tool_runner: ToolRunner,
-        clock: Clock,
-        options: ModelOptions,
-    ) -> None:
-        self.model = model
-        self._conversations = conversations
-        self.sessions = compressor.sessions
-        self._compressor = compressor
-        self._near_tokens = FIRST_LOOK * min([options.window_tokens, *options.windows.values()])
-        self._prompt = prompt
-        self._tool_runner = tool_runner
-        self._clock = clock
-        self._options = options
+    model: MeteredModel
+    conversations: Conversations
+    compressor: Compressor
+    prompt: Prompt
+    tool_runner: ToolRunner
+    clock: Clock
+    options: ModelOptions
+
+    def __post_init__(self) -> None:
+        self.sessions = self.compressor.sessions
+        self._near_tokens = FIRST_LOOK * min([self.options.window_tokens, *self.options.windows.values()])
         self._running: dict[str, RunningTurn] = {}  # by the key of the outbox item
 
     async def answer(self, turn: Turn, show: Tell) -> RunningTurn:
@@ -111,7 +104,7 @@ class Agent:
         except ModelError as error:
             if error.status != TOO_LONG:
                 raise
-            found = await self._compressor.compressed(*await self.sessions.open(turn), turn, is_exceeded=True)
+            found = await self.compressor.compressed(*await self.sessions.open(turn), turn, is_exceeded=True)
             if found is None:
                 raise
         session, rows = found
@@ -162,7 +155,7 @@ class Agent:
         """Keeps what was said in the room without answering."""
         session, _ = await self.sessions.open(turn)
         # In the form in which it will be sent if the model is ever asked about it.
-        said = self._prompt.dated(await self._asked(session, turn), turn.context(session, self._clock.now()))
+        said = self.prompt.dated(await self._asked(session, turn), turn.context(session, self.clock.now()))
         await self._end(turn, said, None)
 
     async def notify(self, turn: Turn, answer: Answer | None) -> None:
@@ -181,7 +174,7 @@ class Agent:
         taken = tokens(session, rows) + len(coming)
         if taken <= self._near_tokens and len(rows) <= MOST_MESSAGES:
             return session, rows
-        return await self._compressor.fitted(session, rows, turn, coming)
+        return await self.compressor.fitted(session, rows, turn, coming)
 
     async def _converse(self, running: RunningTurn) -> RunningTurn:
         before = self._running.get(running.turn.outbox_item.key)
@@ -189,16 +182,16 @@ class Agent:
         self._running[running.turn.outbox_item.key] = running
         try:
             await self._take(running)
-            for _ in range(self._options.max_rounds):
+            for _ in range(self.options.max_rounds):
                 completion = await self._ask(running)
                 calls = tool_calls(completion) if completion.stop_reason == "tool_use" else []
-                row = spoken(completion, running.session, self._tool_runner, self._clock.now())
+                row = spoken(completion, running.session, self.tool_runner, self.clock.now())
                 if not calls and completion.stop_reason != "pause_turn":
                     return await self._finish(running, last_row(row, completion))
                 await self._go_on(running, row, calls)
                 found = await self._fitted(running.session, running.rows, running.turn)
                 running.session, running.rows = found
-            ending = f"[stopped after {self._options.max_rounds} rounds of tools; say “go on” to continue]"
+            ending = f"[stopped after {self.options.max_rounds} rounds of tools; say “go on” to continue]"
             return await self._finish(running, self._plain(running.session, ending))
         except MnemeError:
             self._running.pop(running.turn.outbox_item.key, None)
@@ -210,30 +203,30 @@ class Agent:
         """Runs the tools that the model calls. Its call is stored before they do anything; where they only read, with
         what they found."""
         running.texts, running.present = [*running.texts, row.text] if row.text else running.texts, ""
-        context = running.turn.context(running.session, self._clock.now(), running.rows)
-        if self._tool_runner.is_reading(calls):
-            await self._store(running, [row, *await self._tool_runner.run(calls, context)])
+        context = running.turn.context(running.session, self.clock.now(), running.rows)
+        if self.tool_runner.is_reading(calls):
+            await self._store(running, [row, *await self.tool_runner.run(calls, context)])
             return
         await self._store(running, [row])
-        results = await self._tool_runner.run(calls, context)
+        results = await self.tool_runner.run(calls, context)
         try:
             await self._store(running, results)
         except StaleReadError:
             # A mark that they ran is kept all the same, so that the repeated turn does not run them again.
-            await self._conversations.append(self._tool_runner.bare(results))
+            await self.conversations.append(self.tool_runner.bare(results))
             raise
 
     async def _take(self, running: RunningTurn) -> None:
         """Puts the person's messages at the end of the history, stored, every message of a person in its sent form."""
         session, rows = running.session, running.rows
-        context = running.turn.context(session, self._clock.now(), rows)
+        context = running.turn.context(session, self.clock.now(), rows)
         asked = await self._asked(session, running.turn, rows)
         asked_ids = {row.id for row in asked}
         earlier = [row for row in rows if row.id not in asked_ids]
         earlier, changed = self._sent_anew(earlier, context)
-        sealed = await self._prompt.seal([row for row in asked if row.sent is None], earlier, context)
+        sealed = await self.prompt.seal([row for row in asked if row.sent is None], earlier, context)
         changed |= {row.id: row for row in sealed if row.id}
-        stored = await self._conversations.append(
+        stored = await self.conversations.append(
             [row for row in sealed if not row.id],
             outbox_item=running.turn.outbox_item,
             sent=[(row.id, row.sent or ()) for row in changed.values() if row.session_id == session.id],
@@ -247,7 +240,7 @@ class Agent:
         known = {row.external_id: row for row in rows if row.role == "user" and row.session_id == session.id}
         return [
             known.get(inbound.message_id)
-            or _message(session, inbound, await self._conversations.quoted(inbound, turn.scopes))
+            or _message(session, inbound, await self.conversations.quoted(inbound, turn.scopes))
             for inbound in (entry.inbound for entry in turn.entries)
         ]
 
@@ -258,7 +251,7 @@ class Agent:
         bare = [at for at, row in enumerate(rows) if row.role == "user" and row.kind == "chat" and row.sent is None]
         has_jobs = bool(bare) and any(row.origin == "job" for row in rows)
         for at in bare:
-            (rows[at],) = self._prompt.dated([rows[at]], context, rows[:at] if has_jobs else ())
+            (rows[at],) = self.prompt.dated([rows[at]], context, rows[:at] if has_jobs else ())
         return rows, {rows[at].id: rows[at] for at in bare}
 
     async def _adopt(self, running: RunningTurn, stored: Sequence[Message], context: ToolContext) -> None:
@@ -272,19 +265,19 @@ class Agent:
         missing = [row for row in stored if row.id not in there and (row.created_at, row.text) not in copied]
         copies = [
             replace(row, id=0, session_id=session_id, external_id=None)
-            for row in await self._prompt.seal(missing, running.rows, context)
+            for row in await self.prompt.seal(missing, running.rows, context)
         ]
-        running.rows += await self._conversations.append(copies, epoch=context.epoch) if copies else []
+        running.rows += await self.conversations.append(copies, epoch=context.epoch) if copies else []
 
     async def _ask(self, running: RunningTurn) -> Completion:
         running.begin_call()
         session = running.session
         request = Request(
-            system=({"type": "text", "text": session.system_prompt, "cache_control": mark(self._options.cache)},),
-            messages=marked(conversation(running.rows), self._options.cache),
-            tools=described(self._tool_runner.tools.values(), session),
+            system=({"type": "text", "text": session.system_prompt, "cache_control": mark(self.options.cache)},),
+            messages=marked(conversation(running.rows), self.options.cache),
+            tools=described(self.tool_runner.tools.values(), session),
             model=session.model,
-            max_tokens=self._options.max_tokens,
+            max_tokens=self.options.max_tokens,
             payer=running.turn.payer(session),
             turn=running.turn.outbox_item.key,
         )
@@ -303,14 +296,14 @@ class Agent:
         last = next((row.usage for row in reversed(rows) if row.usage and row.session_id == session.id), Usage())
         cached, sent = last.cache_read + last.cache_write, int(tokens(session, rows))
         used = Usage(input=max(0, sent - cached), cache_read=cached, output=int(len(running.present) / CHARS_PER_TOKEN))
-        at, payer = self._clock.now(), running.turn.payer(session)
+        at, payer = self.clock.now(), running.turn.payer(session)
         return [ModelCall(kind="chat", model=session.model, usage=used, at=at, payer=payer, turns=turns)]
 
     async def _finish(self, running: RunningTurn, row: Message) -> RunningTurn:
         answer = Answer(text=running.with_last(row.text))
         running.has_condensed = _is_first_since_condensed(running.session, running.rows)
         is_near = tokens(running.session, running.rows) > self._near_tokens
-        running.is_too_long = is_near and self._compressor.has_given_up(running.session)
+        running.is_too_long = is_near and self.compressor.has_given_up(running.session)
         await self._store(running, [row], answer)
         self._running.pop(running.turn.outbox_item.key, None)
         running.answer = answer
@@ -323,7 +316,7 @@ class Agent:
         calls, running.calls = running.calls, []
         try:
             if answer is None:
-                running.rows += await self._conversations.append(rows, calls=calls, epoch=running.turn.epoch)
+                running.rows += await self.conversations.append(rows, calls=calls, epoch=running.turn.epoch)
             else:
                 running.rows += await self._end(running.turn, rows, answer, calls=calls)
         except MnemeError:
@@ -341,10 +334,10 @@ class Agent:
         """Stores the last rows, closes the entries and fills the outbox item, in one transaction."""
         outbox_item = None if answer is None else replace(turn.outbox_item, answer=answer, next_at=None)
         closing, epoch = [entry.id for entry in turn.entries], turn.epoch
-        return await self._conversations.append(rows, closing, outbox_item, actions=actions, calls=calls, epoch=epoch)
+        return await self.conversations.append(rows, closing, outbox_item, actions=actions, calls=calls, epoch=epoch)
 
     def _plain(self, session: Session, text: str) -> Message:
-        return Message(role="assistant", text=text, session_id=session.id, created_at=self._clock.now())
+        return Message(role="assistant", text=text, session_id=session.id, created_at=self.clock.now())
 
 
 def _message(session: Session, inbound: Inbound, quoted: Quoted | None = None) -> Message:

@@ -249,7 +249,7 @@ MESSAGES_MOST = 100_000
 TOO_COMMON = "Nearly every text has these words. Name what it is about, or put what was said in quotes."
 QUOTED_MESSAGES = 2_000
 """How many of the found messages, the newest, are looked for in copies."""
-_OWN = ("facts", "jobs", "pending_notes", "updates")
+_OWN = ("facts", "jobs", "pending_notes", "updates", "own_quotes")
 """Kinds of copies that are the asker's alone, also of a room."""
 _SAYING = "all anything ever everything mention mentioned said say talk talked tell told"
 """With the stop words: what stands around the subject of a sentence that says what to forget."""
@@ -349,10 +349,12 @@ def _find_repeats(connection: Connection, found: ErasureList, quoting: Quoting) 
 
 
 def _is_repeat(row: Row | dict[str, Any], request: ErasureRequest, quoting: Quoting) -> bool:
-    """An answer goes for a longer stretch; a command or a tool's result also for the words and for short copies."""
+    """An answer goes for a longer stretch; commands, results of tools and of one's own jobs also for the words."""
     said = (row["text"], row["tools"], row["blocks"])
     is_own = row["role"] == "user" and row["sender_id"] == request.account.user_id
     is_by_person = row["role"] == "user" and row["origin"] != "tool" and row["kind"] != "summary"
+    if row["is_of_own_job"]:
+        return quoting.has_words(*said) or quoting.copies(*said)
     if is_by_person and (row["kind"] != "command" or (request.is_limited and not is_own)):
         return False
     if row["kind"] == "chat" and row["blocks"] is None:

@@ -9,7 +9,7 @@ import asyncio
 import hashlib
 import json
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, get_args
@@ -47,19 +47,19 @@ QuestionEvery = Callable[[Account | None], Awaitable[float | None]]
 _DONE: Mapping[Action, str] = {"pause": "Paused", "resume": "Resumed", "run": "Due now", "remove": "Removed"}
 
 
+@dataclass
 class Appointments:
     """Over `jobs`. Wall times without a zone are those of `zone`; `on_change` is called after every change.
     `question_every_s`: see `QuestionEvery`; `usage_log` knows how many may be set in a day."""
 
-    def __init__(
-        self, jobs: Jobs, clock: Clock, zone: str, on_change: Callable[[], None], question_every_s: QuestionEvery
-    ) -> None:
-        self._jobs = jobs
-        self._clock = clock
-        self._zone = zone
-        self._on_change = on_change
-        self._question_every_s = question_every_s
-        self.usage_log: UsageLog | None = None
+    jobs: Jobs
+    clock: Clock
+    zone: str
+    on_change: Callable[[], None]
+    question_every_s: QuestionEvery
+    usage_log: UsageLog | None = None
+
+    def __post_init__(self) -> None:
         self._adding = asyncio.Lock()
         self._reading = asyncio.Lock()
 
@@ -67,7 +67,7 @@ class Appointments:
         """What is understood, not stored; without a `text` it stands in the line with the time. Raises Refused."""
         # Another language may take a while to be looked at, so it is done beside the event loop, one at a time.
         async with self._reading:
-            reading = await asyncio.to_thread(parse, when, self._clock.now(), self._zone)
+            reading = await asyncio.to_thread(parse, when, self.clock.now(), self.zone)
         if text is None:
             text = reading.text
         elif reading.text:
@@ -94,16 +94,16 @@ class Appointments:
         09:00 (Europe/Lisbon): “call Ana”.`` What has the `origin` of a known job is that job. Raises Refused when it is
         past by now or more than this account may have."""
         async with self._adding:
-            job = None if origin is None else await self._jobs.of_origin(origin, scope)
+            job = None if origin is None else await self.jobs.of_origin(origin, scope)
             if job is None:
-                now = self._clock.now()
+                now = self.clock.now()
                 if reading.is_prompt:
                     await self._check_question(reading.schedule, account, now)
                 if self.usage_log is not None and account is not None:
                     payer = Payer(scope=scope, user_id=account.user_id)
                     await self.usage_log.check(payer, now, "scheduled_questions" if reading.is_prompt else "reminders")
                 if (next_at := next_after(reading.schedule, now)) is None:
-                    raise Refused(f"{describe(reading.schedule, self._zone, now)} is past.")
+                    raise Refused(f"{describe(reading.schedule, self.zone, now)} is past.")
                 job = Job(
                     schedule=reading.schedule,
                     text=reading.text,
@@ -115,14 +115,14 @@ class Appointments:
                     is_prompt=reading.is_prompt,
                     next_at=next_at,
                 )
-                job = await self._jobs.add(job, epoch)
-                self._on_change()
+                job = await self.jobs.add(job, epoch)
+                self.on_change()
         noun = "Scheduled question" if job.is_prompt else "Reminder"
         return f"{noun} {job.id} is set: {self.when(job)}: “{job.text}”."
 
     async def _check_question(self, schedule: Schedule, account: Account | None, now: datetime) -> None:
         """Raises Refused for a question of somebody who may schedule none, or none that comes so often."""
-        every_s = await self._question_every_s(account)
+        every_s = await self.question_every_s(account)
         if every_s is None:
             raise Refused("Only people whom my owner has let in may schedule questions. Reminders are for everybody.")
         due = [now]
@@ -141,41 +141,38 @@ class Appointments:
             reading, note.address, note.scope, account=note.account, origin=f"pending:{note.id}", epoch=epoch
         )
 
-    async def list(self, scopes: frozenset[Scope]) -> list[Job]:
-        return await self._jobs.of(scopes)
-
     async def change(self, action: Action, job_id: int, scopes: frozenset[Scope], by: Account | None = None) -> str:
         """`pause` stops a job until `resume`, which goes on with its next time; `run` makes it due now, besides its
         schedule. `by`: who wants it, None for the owner, who may with every job. Returns what was done; raises Refused
         when there is none such here, and when it is another's in a room."""
-        job, now = await self._mine(job_id, scopes), self._clock.now()
+        job, now = await self._mine(job_id, scopes), self.clock.now()
         if by is not None and job.scope.is_room and job.account != by:
             raise Refused("In a room only who made a reminder, or my owner with `/cron`, changes it.")
         is_paused = job.paused_at is not None
         if action == "remove":
-            await self._jobs.change(job.id, ended_at=now, next_at=None)
+            await self.jobs.change(job.id, ended_at=now, next_at=None)
         elif action == "run":
             if by is not None and job.is_prompt:
                 raise Refused("A scheduled question runs at its times only; what you want to know now, just ask me.")
             if is_paused:
                 raise Refused(f"Reminder {job.id} is paused. Resume it first.")
-            await self._jobs.change(job.id, next_at=now.replace(microsecond=0))
+            await self.jobs.change(job.id, next_at=now.replace(microsecond=0))
         elif action == "pause" and not is_paused:
-            await self._jobs.change(job.id, paused_at=now)
+            await self.jobs.change(job.id, paused_at=now)
         elif action == "resume" and is_paused:
             if (next_at := next_after(job.schedule, now)) is None:
                 raise Refused(f"The time of reminder {job.id} passed while it was paused. Remove it and set a new one.")
-            await self._jobs.change(job.id, paused_at=None, pause_reason=None, next_at=next_at)
-        self._on_change()
+            await self.jobs.change(job.id, paused_at=None, pause_reason=None, next_at=next_at)
+        self.on_change()
         return f"{_DONE[action]}: {self.describe(job if action == 'remove' else await self._mine(job.id, scopes))}"
 
     def when(self, planned: Job | Reading, *, is_full: bool = True) -> str:
         """In words: ``every Monday at 08:30 (Europe/Lisbon)``; `is_full`: always with the zone and the next date."""
-        return describe(planned.schedule, self._zone, self._clock.now(), is_full=is_full)
+        return describe(planned.schedule, self.zone, self.clock.now(), is_full=is_full)
 
     def exact(self, reading: Reading) -> str:
         """An unambiguous line of the same meaning: ``2026-11-21 17:00 | call Ana``."""
-        return f"{exact(reading.schedule, self._zone)} | {reading.text}"
+        return f"{exact(reading.schedule, self.zone)} | {reading.text}"
 
     def describe(self, job: Job) -> str:
         """A job in one line: ``7: every Monday at 08:30 (Europe/Lisbon): stand-up``."""
@@ -185,7 +182,7 @@ class Appointments:
         return f"{job.id}: {self.when(job, is_full=False)}{state}: {ask}{shortened(job.text, _SHOWN_CHARS)}"
 
     async def _mine(self, job_id: int, scopes: frozenset[Scope]) -> Job:
-        job = await self._jobs.find(job_id, scopes)
+        job = await self.jobs.find(job_id, scopes)
         if job is None or job.ended_at is not None:
             raise Refused(f"There is no reminder {job_id} here.")
         return job
@@ -251,7 +248,7 @@ def reminder(
         if asked.action == "add":
             return await add(asked, context)
         if asked.action == "list":
-            jobs = await appointments.list(context.scopes)
+            jobs = await appointments.jobs.of(context.scopes)
             return "\n".join(map(appointments.describe, jobs)) or "There are no reminders here."
         if asked.job_id is None:
             raise ToolError(f"{asked.action} needs job_id, the number of the reminder; action 'list' shows them.")

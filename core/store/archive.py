@@ -17,7 +17,7 @@ from itertools import count
 from typing import Any
 
 from core.errors import HistoryError, StoreError
-from core.store import rows, sessions
+from core.store import erasure, rows, sessions
 from core.store.erasure import COPIES, IMPORTED, IN_ROOMS, INBOX, LANES, SENDING, SESSIONS, ErasureList, ErasureRequest
 from core.store.facts import NAMES
 from core.store.rows import Connection, Row
@@ -166,6 +166,7 @@ KINDS: Mapping[str, str] = {
         SELECT messages.id, messages.session_id, scopes.key AS scope, kind, text, sender_id, sender_name, created_at
         {IN_ROOMS} AND text <> ''
     """,
+    "quoted in a room": f"SELECT messages.id, session_id, scopes.key AS scope, quoted {erasure.QUOTED_IN_ROOMS}",
     "what a message answers": f"""
         SELECT messages.id, messages.session_id, scopes.key AS scope, quoted
         FROM sessions JOIN scopes ON scopes.id = sessions.scope_id

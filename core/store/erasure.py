@@ -146,6 +146,7 @@ _FIRST = """(
 SESSIONS = f"SELECT sessions.id FROM sessions WHERE {visible()}"
 IMPORTED = f"address_id IN (SELECT id FROM addresses WHERE platform = 'import') AND session_id IN ({SESSIONS})"
 _IDS = in_list("id", "ids")
+_UNQUOTE = f"UPDATE messages SET quoted = NULL, sent = NULL WHERE {_IDS}"
 COPIES: Mapping[str, tuple[str, str]] = {
     "facts": (_made("facts", "content, value"), f"DELETE FROM facts WHERE {_IDS}"),
     "fact_changes": (
@@ -176,7 +177,12 @@ COPIES: Mapping[str, tuple[str, str]] = {
     "quotes": (
         "SELECT id, quoted ->> '$.message_id', NULL, quoted ->> '$.text', quoted ->> '$.name' FROM messages "
         f"WHERE quoted NOT NULL AND session_id IN ({SESSIONS})",
-        f"UPDATE messages SET quoted = NULL, sent = NULL WHERE {_IDS}",
+        _UNQUOTE,
+    ),
+    "own_quotes": (
+        "SELECT id, NULL, NULL, quoted ->> '$.text', quoted ->> '$.name' FROM messages "
+        f"WHERE :limited AND quoted ->> '$.user_id' = :sender AND session_id IN ({SESSIONS})",
+        _UNQUOTE,
     ),
     "outbox": (
         f"SELECT id, message_id, NULL, payload FROM outbox WHERE payload IS NOT NULL AND lane IN ({LANES})",
@@ -237,9 +243,12 @@ WHERE session_id IN ({SESSIONS}) AND (NOT :limited OR sender_id = :sender)
 """Messages that may have the words as URLs, HTML, JSON and markup write them, or with ß, and what was undone: the index
 has neither."""
 CONVERSATION = f"""
-SELECT id, role, origin, kind, text, blocks, tools, sender_id FROM messages
+SELECT id, role, origin, kind, text, blocks, tools, sender_id, :limited AND :account IS (
+    SELECT account FROM jobs WHERE id = 0 + CASE messages.origin WHEN 'job' THEN substr(messages.external_id, 5)
+        ELSE (SELECT chat_id FROM addresses WHERE id = messages.address_id AND platform = 'cron') END
+) AS is_of_own_job FROM messages
 WHERE session_id IN (SELECT sessions.id FROM sessions WHERE {visible()}) AND (
-    kind <> 'chat' OR blocks IS NOT NULL
+    kind <> 'chat' OR blocks IS NOT NULL OR is_of_own_job
     OR role <> 'user' AND id > :first
         AND session_id IN (SELECT session_id FROM messages AS found WHERE {in_list("found.id", "messages")})
     OR session_id IN ({rows.DELEGATED})
@@ -272,8 +281,11 @@ JOIN addresses ON addresses.id = messages.address_id
 WHERE scopes.key GLOB 'room:*' AND NOT {visible()} AND NOT sender_is_nobody
     AND {in_list("platform || ':' || sender_id", "own")}
 """
-"""What a person has said in rooms that are not seen from his direct chat."""
-ROOMS = f"SELECT DISTINCT scopes.id, scopes.key AS scope, platform, sender_id AS user_id {IN_ROOMS}"
+_QUOTED = "(quoted ->> '$.user_id')"
+QUOTED_IN_ROOMS = IN_ROOMS.replace("sender_id", _QUOTED)
+"""What a person has said in rooms that are not seen from his direct chat, and what others there quote of him."""
+_ROOMS = f"SELECT scopes.id, scopes.key AS scope, platform, sender_id AS user_id {IN_ROOMS}"
+ROOMS = f"{_ROOMS} UNION {_ROOMS.replace('sender_id', _QUOTED)}"
 _INSERT = rows.insertion("erasures", "id", "lane", "account", "scopes", "list", "made_at")
 _OUTDATED = (
     "erasures WHERE begun_at IS NULL AND made_at < :unasked OR done_at < :old",

@@ -32,6 +32,15 @@ class IncognitoConversation:
         if self.session is not None:
             self.session = replace(self.session, **values)
 
+    def amend(self, known: Message, text: str | None) -> None:
+        """As `Conversations.amend`; what quotes it goes on without."""
+        kind = known.kind if text is not None else "command"
+        if text is None or known.kind == "chat":
+            self.rows[self.rows.index(known)] = replace(known, kind=kind, text=text or "", blocks=None, sent=None)
+        for place, row in enumerate(self.rows):
+            if row.quoted is not None and row.quoted.message_id == known.id:
+                self.rows[place] = replace(row, quoted=None, sent=None)
+
     def undoable(self) -> list[Message]:
         """As `lineage.undoable`."""
         own = takewhile(lambda row: row.kind != "summary", reversed(self._shown()))

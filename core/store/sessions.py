@@ -148,6 +148,13 @@ LIMIT 1
 SET_SENT = "UPDATE messages SET sent = :sent WHERE id = :id AND NOT (kind = 'command' AND text = '')"
 """Not of one that was erased meanwhile."""
 _REWORD = "UPDATE messages SET text = :text, blocks = NULL, sent = NULL WHERE id = :id"
+_REWORD_QUOTES = """
+UPDATE messages SET sent = NULL, quoted = json_set(quoted, '$.kind', 'reply', '$.text', :shown)
+WHERE id > :id AND address_id IN (SELECT id FROM addresses WHERE platform = :platform AND chat_id = :chat_id)
+    AND quoted ->> '$.message_id' = :id AND NOT (quoted ->> '$.kind' = 'part' AND instr(:text, quoted ->> '$.text'))
+RETURNING session_id
+"""
+"""What answers a message says what that says now, and not what it said before."""
 _ERASE = """
 UPDATE messages SET kind = 'command', text = '', blocks = NULL, sent = NULL, tools = NULL, tool_name = NULL,
     sender_id = NULL, sender_name = NULL, quoted = NULL
@@ -187,8 +194,8 @@ ORDER BY veils.at, addresses.id
 _WAITING = "SELECT id FROM inbox WHERE address_id IN (SELECT address_id FROM veils)"
 _ENTRY = f"SELECT id FROM inbox WHERE address_id = ({rows.ADDRESS}) AND external_id = :external_id"
 
-QUOTED_CHARS = 500
-"""Most of what a message answers that is kept and shown to the model."""
+QUOTED_CHARS, NAME_CHARS = 500, 80
+"""Most of what a message answers, and of who wrote it, that is kept and shown to the model."""
 CACHED_MESSAGES = 2_000
 """Most that are kept as they were read, of all histories together."""
 
@@ -380,10 +387,7 @@ class Conversations:
         held = self._incognito.conversations.get(address)
         known = held.find(external_id) if held else None
         if held is not None and known is not None:
-            if text is None:
-                held.rows[held.rows.index(known)] = replace(known, kind="command", text="", blocks=None, sent=None)
-            elif known.kind == "chat":
-                held.rows[held.rows.index(known)] = replace(known, text=text, blocks=None, sent=None)
+            held.amend(known, text)
             if text is not None:
                 return known.id
 
@@ -409,7 +413,7 @@ class Conversations:
                 values = {**place(inbound.address), "external_id": external_id, "scopes": scope_parameter(scopes)}
                 row = await self._database.glance(lambda one: one.execute(_QUOTED, values).fetchone())
                 given = given if row is None else _quoted(message_of(row[:-1]), given, is_later_part=bool(row[-1]))
-        return given and replace(given, text=_cut(given.text))
+        return given and replace(given, text=_cut(given.text), name=given.name[:NAME_CHARS])
 
     async def begin_incognito(self, address: Address) -> None:
         """Until the session at the address ends; takes the words out of the inbox entries that wait there."""
@@ -512,7 +516,7 @@ def _quoted(known: Message, given: Quoted | None, *, is_later_part: bool = False
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= QUOTED_CHARS else f"{text[:QUOTED_CHARS].rstrip()} …"
+    return text if len(text) <= QUOTED_CHARS else f"{text[: QUOTED_CHARS - 2].rstrip()} …"
 
 
 def _open(connection: Connection, address: Address) -> Session | None:
@@ -582,20 +586,26 @@ def append(connection: Connection, message: Message) -> Message:
 
 
 def amend_message(connection: Connection, address: Address, external_id: str, text: str | None) -> int | None:
-    """Rewords the message with this id of its platform, or erases it (None); returns its id here, None for none."""
-    row = connection.execute(_BY_EXTERNAL_ID, {**place(address), "external_id": rows.clean(external_id)}).fetchone()
+    """Rewords the message with this id of its platform, or erases it (None), and what quotes it; returns its id here,
+    None for none."""
+    values = {**place(address), "external_id": rows.clean(external_id), "text": text or "", "shown": _cut(text or "")}
+    row = connection.execute(_BY_EXTERNAL_ID, values).fetchone()
     if row is None:
         return None
+    values["id"] = row["id"]
     is_talk = row["kind"] in ("chat", "quote", "undone")
     if text is None:
         erase_message(connection, row)
     elif is_talk and rows.clean(text) != row["text"]:
-        connection.execute(_REWORD, {"id": row["id"], "text": text})
+        connection.execute(_REWORD, values)
     else:
         return int(row["id"])
+    quoting = {found["session_id"] for found in connection.execute(_REWORD_QUOTES, values).fetchall()}
     if is_talk:
         connection.execute(_DELETE_TITLE_MADE_OF_IT, {"session_id": row["session_id"], "id": row["id"]})
-        disturb(connection, row["session_id"], "edit")
+        quoting.add(row["session_id"])
+    for session_id in quoting:
+        disturb(connection, session_id, "edit")
     return int(row["id"])
 
 

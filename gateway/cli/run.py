@@ -86,7 +86,7 @@ def _cron(words: Words = None, scope: InScope = None, as_json: AsJson = False, y
                 "next_at": job.next_at.isoformat() if job.next_at else None,
                 "is_paused": job.paused_at is not None,
             }
-            for job in await services.appointments.list(scopes)
+            for job in await services.appointments.jobs.of(scopes)
         ]
 
     action = next(iter(words or ()), "list")

@@ -33,7 +33,7 @@ class ReminderCommands:
             return await self._add(rest, context, is_prompt=True)
         if action in ("", "list"):
             lines = []
-            for job in await self._appointments.list(context.scopes):
+            for job in await self._appointments.jobs.of(context.scopes):
                 elsewhere = "" if job.target == context.inbound.address else f" (to {job.target.key})"
                 lines.append(f"- {escape(self._appointments.describe(job))}{elsewhere}")
             return Answer(text="\n".join(lines) or texts.NO_REMINDERS)

@@ -84,7 +84,7 @@ async def test_a_tool_that_has_done_something_is_not_called_again(home: Path) ->
 
     model = ScriptedModel(says("ok"), calls(("send", {"to": "Ana"}), ("look", {})), says("It is sent."))
     async with open_gateway(home, model) as harness:
-        tools = harness.router._agent._tool_runner.tools
+        tools = harness.router._agent.tool_runner.tools
         tools["send"] = Tool(name="send", description="Sends.", schema={"type": "object"}, run=send)
         tools["look"] = Tool(name="look", description="Looks.", schema={"type": "object"}, run=look, is_reading=True)
         await harness.say("I moved to Zanzibar in May.")

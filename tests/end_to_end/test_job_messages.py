@@ -11,15 +11,18 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from core.dates.schedule import Schedule
 from core.errors import ModelError
 from core.store.jobs import Job
-from core.types import Address, Request, Scope
+from core.types import Account, Address, Request, Scope, Sender
 from gateway.scheduler import Scheduler
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, says
 
 ANA = Scope.account("telegram", "42")
+ANAS = Account(platform="telegram", user_id="42")
 CHAT = Address(platform="telegram", chat_id="42")
 OPENING = "[Your own reminders and scheduled questions delivered this here since the last message:]"
 BEFORE = "[Your answers to this scheduled question before:]"
@@ -31,6 +34,14 @@ async def planned(harness: GatewayHarness, text: str, late_s: float = 10, **chan
     schedule = Schedule(zone="Europe/Lisbon", at=due_at)
     job = Job(schedule=schedule, text=text, target=CHAT, scope=ANA, created_at=due_at, next_at=due_at)
     return await harness.services.jobs.add(replace(job, **changes))  # type: ignore[arg-type]
+
+
+async def again(harness: GatewayHarness, job: Job, late_s: float = 1) -> None:
+    """Makes it due once more."""
+    await harness.services.database.execute(
+        "UPDATE jobs SET ended_at = NULL, next_at = :next, at = :next WHERE id = :id",
+        {"next": harness.services.clock.now() - timedelta(seconds=late_s), "id": job.id},
+    )
 
 
 async def run(harness: GatewayHarness) -> list[str]:
@@ -88,6 +99,11 @@ def lines(request: Request) -> Iterator[str]:
             yield json.dumps({name: value for name, value in block.items() if name != "cache_control"})
 
 
+def framed(request: Request) -> list[str]:
+    """The frames of a request that tell what jobs delivered."""
+    return [line for line in lines(request) if OPENING in line]
+
+
 def assert_extended(requests: Sequence[Request]) -> None:
     for earlier, later in pairwise(requests):
         before = list(lines(earlier))
@@ -136,7 +152,7 @@ async def test_a_reminder_is_shown_and_found_and_told_to_the_model_once(home: Pa
         _, frame, question = blocks(model.requests[1])
         assert question == "which ones?"
         assert frame.startswith(OPENING)
-        assert f", job {job.id}]\n{text}" in frame
+        assert f", job {job.id}, message {row['id']}]\n{text}" in frame
         assert [message["role"] for message in model.requests[1].messages] == ["user", "assistant", "user"]
         assert sum(OPENING in line for line in lines(model.requests[2])) == 1
         assert_extended(model.requests)
@@ -177,6 +193,55 @@ async def test_of_many_the_last_three_are_told_within_a_budget(home: Path) -> No
         assert sum(OPENING in line for line in lines(model.requests[2])) == 1, "the others are not told later"
 
 
+async def test_a_long_result_is_cut_by_what_is_told_with_it_and_not_by_what_was_told_before(home: Path) -> None:
+    model = ScriptedModel()
+    async with open_gateway(home, model) as harness:
+        await harness.say("hello")
+        for number in range(3):
+            await planned(harness, f"errand {number}")
+            await run(harness)
+        await harness.say("well?")
+        await planned(harness, "x" * 2000)
+        await run(harness)
+        await harness.say("again")
+        assert "x" * 2000 in blocks(model.requests[-1])[-2]
+
+
+async def test_each_run_of_a_job_is_told_also_where_they_follow_within_a_minute(home: Path) -> None:
+    model = ScriptedModel(says("ok"), says("first: rain"), says("ok"), says("second: sun"))
+    async with open_gateway(home, model) as harness:
+        await harness.say("hello")
+        job = await planned(harness, "the weather?", is_prompt=True)
+        await run(harness)
+        await harness.say("thanks")
+        await again(harness, job)
+        await run(harness)
+        await harness.say("and now?")
+        assert ["first" in text for text in framed(model.requests[-1])] == [True, False]
+        assert ["second" in text for text in framed(model.requests[-1])] == [False, True]
+        assert_extended(model.requests[::2])
+
+
+@pytest.mark.parametrize("is_told", [False, True])
+async def test_it_is_told_once_also_where_the_conversation_is_condensed_or_branches_off(
+    home: Path, is_told: bool
+) -> None:
+    model = ScriptedModel()
+    async with open_gateway(home, model) as harness:
+        for number in range(6):
+            await harness.say(f"hello {number} " + "word " * 3000)
+        await planned(harness, "water the orchids")
+        await run(harness)
+        if is_told:
+            await harness.say("which ones?")
+        assert "condensed" in (await harness.say("/compress")).text
+        await harness.say("and then?")
+        await harness.say("/branch of it")
+        await harness.say("well?")
+        await harness.say("/retry")
+        assert ["orchids" in text for text in framed(model.requests[-1])] == [True]
+
+
 async def test_what_is_edited_or_said_in_passing_keeps_its_frame(home: Path) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model) as harness:
@@ -188,9 +253,8 @@ async def test_what_is_edited_or_said_in_passing_keeps_its_frame(home: Path) -> 
         await planned(harness, "feed the cat")
         await run(harness)
         await harness.say("thanks")
-        framed = [line for line in lines(model.requests[-1]) if OPENING in line]
-        assert ["orchids" in line for line in framed] == [True, False]
-        assert ["cat" in line for line in framed] == [False, True]
+        assert ["orchids" in text for text in framed(model.requests[-1])] == [True, False]
+        assert ["cat" in text for text in framed(model.requests[-1])] == [False, True]
 
 
 async def test_what_is_undone_takes_no_reminder_along(home: Path) -> None:
@@ -217,10 +281,7 @@ async def test_a_scheduled_answer_names_its_question_and_the_next_run_sees_the_l
         await harness.say("hello")
         job = await planned(harness, "What is the *weather* like?", is_prompt=True)
         for number in range(5):
-            await harness.services.database.execute(
-                "UPDATE jobs SET ended_at = NULL, next_at = :next, at = :next WHERE id = :id",
-                {"next": harness.services.clock.now() - timedelta(seconds=50 - 10 * number), "id": job.id},
-            )
+            await again(harness, job, late_s=50 - 10 * number)
             (said,) = await run(harness)
             heading = rf"⏰ Question {job.id}: What is the \*weather\* like?"
             assert said == f"telegram:42 {heading}\n\nRain, {number} degrees"
@@ -292,6 +353,28 @@ async def test_it_is_kept_once_however_often_a_delivery_ends(home: Path) -> None
         await outbox.done(row["key"], ("again",))
         (kept,) = await rows_of(harness)
         assert kept["posted_id"] != "again"
+
+
+@pytest.mark.parametrize("is_prompt", [False, True])
+async def test_in_a_room_who_planned_it_forgets_what_it_delivered(home: Path, is_prompt: bool) -> None:
+    room, ben = Scope.room("telegram", "-5"), Account(platform="telegram", user_id="7")
+    there = Address(platform="telegram", chat_id="-5")
+    place: dict[str, Any] = {"address": there, "scope": room, "is_direct": False}
+    bens = {**place, "sender": Sender(id="7", name="Ben")}
+    model = ScriptedModel()
+    async with open_gateway(home, model, 'rooms = ["telegram:-5"]\n') as harness:
+        await harness.say("hello", "7", **bens)
+        model.script = [says("The zeppelin is at nine.")] if is_prompt else []
+        await planned(harness, "when is the zeppelin?", target=there, scope=room, account=ben, is_prompt=is_prompt)
+        await planned(harness, "mend the zeppelin", target=there, scope=room, account=ANAS)
+        await run(harness)
+        await harness.say("thanks", **place)
+        assert "1 reminder of your own words" in (await harness.say("/forget zeppelin", "7", **bens)).text
+        assert (await harness.say("yes", "7", **bens)).text.startswith("Forgotten: 1 reminder")
+        left = await rows_of(harness, "text || COALESCE(blocks, '') || COALESCE(sent, '') LIKE '%zeppelin%'")
+        assert ["mend the zeppelin" in row["text"] for row in left] == [True], "which Ana has planned"
+        await harness.say("and now?", **place)
+        assert "when is the zeppelin" not in "".join(lines(model.requests[-1]))
 
 
 async def test_it_is_forgotten_with_all_that_repeats_it_and_exported(home: Path) -> None:

@@ -106,7 +106,7 @@ async def test_what_was_stored_before_the_stop_came_is_the_answer(home: Path) ->
                     await asyncio.Event().wait()
                 return done
 
-        harness.router._agent._conversations = StoppedWhileStoring()  # type: ignore[assignment]
+        harness.router._agent.conversations = StoppedWhileStoring()  # type: ignore[assignment]
         assert (await harness.say("hello")).text == "The full answer."
         assert await answers(harness) == ["The full answer."]
 

@@ -325,7 +325,7 @@ async def test_every_command_and_every_tool_stands_in_the_table(home: Path) -> N
             for option in spec.options
             if option.prefix and not any(step.startswith(f"/{spec.name}") and option.prefix in step for step in typed)
         }
-        for tool in harness.router._agent._tool_runner.tools.values():
+        for tool in harness.router._agent.tool_runner.tools.values():
             uses = [arguments for name, arguments in used if name == tool.name]
             missing |= {f"{tool.name} {value}" for value in _values(tool, uses)} if uses else {tool.name}
     assert missing == set(), "add a line for each to tests/fixtures/visible_rows.py"

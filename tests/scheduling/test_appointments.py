@@ -69,7 +69,7 @@ async def _added(appointments: Appointments, said: str | Reading, **values: Any)
 
 
 async def _listed(appointments: Appointments, number: int) -> Job:
-    return next(job for job in await appointments.list(frozenset((ANA, BOB))) if job.id == number)
+    return next(job for job in await appointments.jobs.of(frozenset((ANA, BOB))) if job.id == number)
 
 
 async def _changed(appointments: Appointments, action: Action, job: Job) -> Job:
@@ -85,7 +85,7 @@ async def test_a_line_becomes_a_job(appointments: Appointments, changes: _Calls,
     assert job.created_at == clock.now()
     assert not job.is_prompt
     assert changes.count == 1
-    assert await appointments.list(MINE) == [job]
+    assert await appointments.jobs.of(MINE) == [job]
     assert appointments.describe(job) == f"{job.id}: Saturday 21 November 2026 at 09:00: call Ana"
 
 
@@ -123,7 +123,7 @@ async def test_a_doubt_can_be_asked_back(appointments: Appointments, changes: _C
     assert not reading.is_certain
     assert appointments.exact(reading) == "2026-11-20 17:00 | call Ana"
     assert changes.count == 0
-    assert await appointments.list(MINE) == []
+    assert await appointments.jobs.of(MINE) == []
     job = await _added(appointments, reading)
     assert job.next_at == datetime(2026, 11, 20, 17, tzinfo=UTC)
 
@@ -154,7 +154,7 @@ async def test_handled_twice_is_one_job(appointments: Appointments, changes: _Ca
     job = await _added(appointments, "in 20 minutes tea", origin="telegram:42#5")
     clock.advance(hours=1)
     assert await _added(appointments, "in 20 minutes tea", origin="telegram:42#5") == job
-    assert await appointments.list(MINE) == [job]
+    assert await appointments.jobs.of(MINE) == [job]
     assert changes.count == 1
 
 
@@ -211,7 +211,7 @@ async def test_paused_resumed_removed(appointments: Appointments, changes: _Call
     assert resumed.next_at == datetime(2026, 11, 24, 9, tzinfo=UTC)
     assert await _changed(appointments, "resume", job) == resumed
     assert await appointments.change("remove", job.id, MINE) == f"Removed: {appointments.describe(resumed)}"
-    assert await appointments.list(MINE) == []
+    assert await appointments.jobs.of(MINE) == []
     assert changes.count >= 4
 
 
@@ -235,8 +235,8 @@ async def test_run_now(appointments: Appointments, changes: _Calls, clock: Stead
 async def test_what_is_not_yours_does_not_exist(appointments: Appointments, changes: _Calls) -> None:
     job = await _added(appointments, "every day at 9 water")
     told = changes.count
-    assert await appointments.list(frozenset((BOB,))) == []
-    assert await appointments.list(frozenset()) == []
+    assert await appointments.jobs.of(frozenset((BOB,))) == []
+    assert await appointments.jobs.of(frozenset()) == []
     for action in ACTIONS:
         for scopes in (frozenset((BOB,)), frozenset[Scope]()):
             with pytest.raises(Refused, match=f"^There is no reminder {job.id} here\\.$"):

@@ -76,7 +76,7 @@ def test_the_schema_is_the_one_arguments_are_read_with(tool: Tool) -> None:
 async def test_set_list_pause_resume_remove(tool: Tool, appointments: Appointments, context: ToolContext) -> None:
     said = await tool.run({"action": "add", "when": "tomorrow at 09:00", "text": "call Bob"}, context)
     assert said == "Reminder 1 is set: Saturday 21 November 2026 at 09:00 (Europe/Lisbon): “call Bob”."
-    (job,) = await appointments.list(context.scopes)
+    (job,) = await appointments.jobs.of(context.scopes)
     assert (job.target, job.scope, job.account) == (CHAT, ANA, Account(platform="telegram", user_id="42"))
     assert await tool.run({"action": "list"}, context) == "1: Saturday 21 November 2026 at 09:00: call Bob"
     assert "Paused" in await tool.run({"action": "pause", "job_id": 1}, context)
@@ -88,7 +88,7 @@ async def test_set_list_pause_resume_remove(tool: Tool, appointments: Appointmen
 
 async def test_a_prompt(tool: Tool, appointments: Appointments, context: ToolContext) -> None:
     await tool.run({"action": "add", "when": "0 9 * * 1-5", "text": "tell me the news", "is_prompt": True}, context)
-    (job,) = await appointments.list(context.scopes)
+    (job,) = await appointments.jobs.of(context.scopes)
     assert (job.is_prompt, job.schedule.cron) == (True, "0 9 * * 1-5")
 
 
@@ -104,7 +104,7 @@ async def test_a_whole_line(tool: Tool, appointments: Appointments, context: Too
     assert said == "Reminder 1 is set: Saturday 21 November 2026 at 09:00 (Europe/Lisbon): “call Bob”."
     said = await tool.run({"action": "add", "when": "to call Bob at 5", "text": ""}, context)
     assert said == "Do you mean 2026-11-20 17:00 | call Bob?"
-    assert len(await appointments.list(context.scopes)) == 1
+    assert len(await appointments.jobs.of(context.scopes)) == 1
 
 
 async def test_a_turn_done_again_makes_no_second_one(
@@ -115,7 +115,7 @@ async def test_a_turn_done_again_makes_no_second_one(
     assert await tool.run(wish, context) == first
     await tool.run({**wish, "text": "call Eve"}, context)
     await tool.run(wish, replace(context, message_id=6))
-    assert len(await appointments.list(context.scopes)) == 3
+    assert len(await appointments.jobs.of(context.scopes)) == 3
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ async def test_a_scheduled_session_makes_none_but_may_end_its_own(tool: Tool, co
 async def test_nobody_is_no_account(tool: Tool, appointments: Appointments, context: ToolContext) -> None:
     webhook = replace(context, sender=Sender(id="1", name="hook", is_nobody=True))
     await tool.run({"action": "add", "when": "tomorrow at 9", "text": "call"}, webhook)
-    assert (await appointments.list(context.scopes))[0].account is None
+    assert (await appointments.jobs.of(context.scopes))[0].account is None
 
 
 async def test_what_may_be_somebody_elses_waits_for_a_yes(
@@ -182,7 +182,7 @@ async def test_what_may_be_somebody_elses_waits_for_a_yes(
     said = await tool.run({**wanted, "is_prompt": True}, context)
     assert said.startswith("Not kept yet: nobody here has typed")
     (pending,) = await review.waiting(context.scopes)
-    assert len(await appointments.list(context.scopes)) == 2
+    assert len(await appointments.jobs.of(context.scopes)) == 2
     receipt = await appointments.approve(pending)
     assert receipt == (
         "Scheduled question 3 is set: Saturday 21 November 2026 at 09:00 (Europe/Lisbon): “pay the plumber 300 EUR”."

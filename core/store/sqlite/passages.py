@@ -239,6 +239,8 @@ def answered(encoded: str | None) -> str | None:
     if quoted is None:
         return None
     who = "Mneme" if quoted.is_ours else quoted.name
+    if quoted.kind == "forward":
+        who = f"forwarded from {who}" if who else "forwarded"
     return shortened(": ".join(filter(None, (who, quoted.text))), QUOTED_SHOWN) or None
 
 
