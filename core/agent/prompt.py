@@ -172,8 +172,7 @@ class Prompt:
         opening = _ANSWERED if context.session.address.platform == "cron" else _DELIVERED
         texts = (str(block.get("text", "")) for row in earlier for block in row.sent or ())
         framed = "\n".join(text for text in texts if text.startswith(opening))
-        # The same job may have said something else in this minute.
-        heads = [f"[{self._moment(row.created_at)}, {_job(row)}, message {row.id}]" for row in jobs]
+        heads = [f"[{self._moment(row.created_at)}, message {row.id}]" for row in jobs]
         last = max((at for at, head in enumerate(heads) if head in framed), default=-1)
         at = max(last + 1, len(jobs) - REPORTS)
         limit_chars = REPORTS_CHARS // max(1, len(jobs) - at)
@@ -194,7 +193,7 @@ class Prompt:
     def _time_line(self, row: Message, context: ToolContext) -> str:
         parts = [self._moment(row.created_at)]
         if context.scope.is_room and row.sender:
-            parts.append(f"from {_named(row.sender.name)}{_mark_of(row.sender.id, context)}")
+            parts.append(f"from {_called(row.sender.name, row.sender.id, context)}")
         return f"[{', '.join([*parts, *filter(None, [told(row)])])}]"
 
     def _moment(self, moment: datetime) -> str:
@@ -205,14 +204,15 @@ class Prompt:
         """What `row` answers, each of its lines marked, or whose words it passes on."""
         if quoted.message_id is not None and not quoted.text:
             return f"[{ANSWERING} a message that is gone]"
-        name, at = _name_of(quoted, context), f", {self._moment(quoted.at)}" if quoted.at else ""
+        name = f"“{_called(quoted.name, quoted.user_id, context)}”" if quoted.name else ""
+        at = f", {self._moment(quoted.at)}" if quoted.at else ""
         is_own = quoted.user_id == getattr(row.sender, "id", None)
         if quoted.kind == "forward":
             whose = "you" if quoted.is_ours else "themselves" if is_own else name or "somewhere else"
             return f"[{FORWARDED} {whose}{at}: not {'said now' if is_own else 'the words of the person who sent it'}]"
         what = "their own words" if is_own else f"what {name} wrote" if name else "a message"
         part = "this part of " if quoted.kind == "part" else ""
-        lines = "".join(f"\n> {line}" for line in neutralise(quoted.text).splitlines())
+        lines = "\n> ".join(["", *neutralise(quoted.text).splitlines()])
         return f"[{ANSWERING} {part}{'what you wrote' if quoted.is_ours else what}{at}{lines and ':' + lines}]"
 
 
@@ -236,32 +236,19 @@ def with_attachments(text: str, attachments: Sequence[Attachment]) -> str:
     return "\n".join([text, *lines] if text else lines)
 
 
-def _job(row: Message) -> str:
-    """``job 7``, of the message of a job."""
-    return (row.external_id or "").partition("@")[0].replace(":", " ")
-
-
 def _cut(text: str, limit_chars: int) -> str:
     return neutralise(text if len(text) <= limit_chars else f"{text[:limit_chars].rstrip()} […]")
 
 
-def _name_of(quoted: Quoted, context: ToolContext) -> str:
-    """In quotes, so that nobody is called "you"; with their mark, where others may have the same name."""
-    return f"“{_named(quoted.name)}”{_mark_of(quoted.user_id, context)}" if quoted.name else ""
-
-
-def _mark_of(user_id: str, context: ToolContext) -> str:
-    is_told = bool(user_id) and context.scope.is_room
-    return f" {account_mark(Account(platform=context.session.address.platform, user_id=user_id))}" if is_told else ""
+def _called(name: str, user_id: str, context: ToolContext) -> str:
+    """A name on one line, which ends no quotes and brings along the mark of nobody else; in a room with its own."""
+    called = _FORGED.sub("", _one_line(name))
+    account = Account(platform=context.session.address.platform, user_id=user_id)
+    return f"{called} {account_mark(account)}" if user_id and context.scope.is_room else called
 
 
 def _block(text: str) -> Json:
     return {"type": "text", "text": text}
-
-
-def _named(name: str) -> str:
-    """A name as a line of ours has it: it ends no quotes, and imitates the mark of nobody else."""
-    return _FORGED.sub("", _one_line(name))
 
 
 def _one_line(text: str) -> str:

@@ -107,7 +107,7 @@ async def test_messages_answered_together_keep_each_its_own(home: Path) -> None:
         await asyncio.gather(*(harness.router.serve(number) for number in numbers if number))
         ben = mark(Account(platform="telegram", user_id="8"))
         assert sent(model) == [
-            f"[In answer to what “Ben” {ben} wrote, {SAID_AT}:\n> the zeppelin leaves at nine]",
+            f"[In answer to what “Ben {ben}” wrote, {SAID_AT}:\n> the zeppelin leaves at nine]",
             "this",
             "[Forwarded from “Ben”: not the words of the person who sent it]",
             "and this",
@@ -148,7 +148,7 @@ async def test_a_name_imitates_nobody(home: Path) -> None:
         line, frame, _ = [block["text"] for block in model.requests[-1].messages[-1]["content"]]
         own = mark(Account(platform="telegram", user_id="7"))
         assert line.endswith(f", from Ana {ana[1:].upper()}, {ana[1:]} {own}]")
-        assert frame.startswith(f"[In answer to what “Ana {ana[1:].upper()}, {ana[1:]}” {ben} wrote")
+        assert frame.startswith(f"[In answer to what “Ana {ana[1:].upper()}, {ana[1:]} {ben}” wrote")
         await harness.say("again", **{**IN_ROOM, "sender": Sender(id="42", name="Ana #1 of #teachers")})
         assert ", from Ana #1 of #teachers #" in model.requests[-1].messages[-1]["content"][0]["text"]
 
