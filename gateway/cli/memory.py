@@ -26,52 +26,45 @@ from core.types import Scope
 from gateway import texts
 from gateway.cli import shell
 from gateway.cli.shell import AsJson, InScope, Limit, Words, Yes
-from gateway.commands.registry import CommandContext, CommandGroup
+from gateway.commands.registry import CommandContext
 from gateway.services import Services, chosen, is_running
 
+MEMORY_COMMANDS, SKILL_COMMANDS = "memory.MemoryCommands", "skills.SkillCommands"
 SKILL_FIELDS = ("name", "description", "category", "version", "is_disabled", "needs_shell", "uses", "used_at")
 FACT_FIELDS = ("id", "kind", "content", "is_pinned", "valid_from", "valid_to", "message_id")
 Anyway = Annotated[bool, typer.Option("--anyway", help="Keep it although it looks like a secret or the like.")]
 
 
 def add_commands(app: typer.Typer) -> None:
-    memory = typer.Typer(cls=shell.Group, help="What is noted and known for good, and what became of it.")
-    memory.command("list")(_list)
-    for action, help_text in texts.table("MEMORY_ACTIONS").items():
-        memory.command(action, help=help_text)(_same_as_chat("memory", action))
+    memory = _as_in_chat(MEMORY_COMMANDS, "memory", _list, "What is noted and known for good, and what became of it.")
     memory.command("providers")(_providers)
     memory.command("setup")(_setup)
     memory.command("sync")(_sync)
     app.add_typer(memory, name="memory")
-    skills = typer.Typer(cls=shell.Group, help="Procedures that the assistant follows: folders with a SKILL.md.")
-    skills.command("list")(_list_skills)
-    for action, help_text in texts.table("SKILL_ACTIONS").items():
-        skills.command(action, help=help_text)(_same_as_chat("skills", action))
-    app.add_typer(skills, name="skills")
+    about = "Procedures that the assistant follows: folders with a SKILL.md."
+    app.add_typer(_as_in_chat(SKILL_COMMANDS, "skills", _list_skills, about), name="skills")
     app.command("remember")(_remember)
     app.command("facts")(_list_facts)
     app.command("forget")(_forget)
 
 
-def _same_as_chat(name: str, action: str) -> Callable[..., None]:
-    def run(words: Words = None, scope: InScope = None, anyway: Anyway = False, yes: Yes = False) -> None:
-        said = list(words or ())
-        if action == "replace" and said and "=>" not in " ".join(said):
-            said.insert(1, "=>")
-        shell.chat(_commands(name), name, [action, *([ANYWAY] if anyway else []), *said], scope, yes=yes)
+def _as_in_chat(group: str, name: str, listing: Callable[..., None], about: str) -> typer.Typer:
+    """A group of shell commands for what /`name` does."""
 
-    return run
+    def as_in_chat(action: str) -> Callable[..., None]:
+        def run(words: Words = None, scope: InScope = None, anyway: Anyway = False, yes: Yes = False) -> None:
+            said = list(words or ())
+            if action == "replace" and said and "=>" not in " ".join(said):
+                said.insert(1, "=>")
+            shell.chat(group, name, [action, *([ANYWAY] if anyway else []), *said], scope, yes=yes)
 
+        return run
 
-def _commands(name: str) -> Callable[[Services], CommandGroup]:
-    """Each takes a while to load."""
-    if name == "skills":
-        from gateway.commands.skills import SkillCommands
-
-        return SkillCommands
-    from gateway.commands.memory import MemoryCommands
-
-    return MemoryCommands
+    commands = typer.Typer(cls=shell.Group, help=about)
+    commands.command("list")(listing)
+    for action, help_text in texts.table(f"{name.upper()}_ACTIONS").items():
+        commands.command(action, help=help_text)(as_in_chat(action))
+    return commands
 
 
 def _list(words: Words = None, scope: InScope = None, as_json: AsJson = False) -> None:
@@ -82,7 +75,7 @@ def _list(words: Words = None, scope: InScope = None, as_json: AsJson = False) -
         return {name: await services.notebook.entries(scopes, name) for name in wanted}
 
     said = ["list", *(words or ())]
-    shell.chat(_commands("memory"), "memory", said, scope, objects=objects if as_json else None)
+    shell.chat(MEMORY_COMMANDS, "memory", said, scope, objects=objects if as_json else None)
 
 
 def _list_skills(words: Words = None, scope: InScope = None, as_json: AsJson = False) -> None:
@@ -94,14 +87,12 @@ def _list_skills(words: Words = None, scope: InScope = None, as_json: AsJson = F
         return {"skills": shown, "troubles": troubles}
 
     said = ["list", *(words or ())]
-    shell.chat(_commands("skills"), "skills", said, scope, objects=objects if as_json else None)
+    shell.chat(SKILL_COMMANDS, "skills", said, scope, objects=objects if as_json else None)
 
 
 def _remember(words: Words = None, scope: InScope = None) -> None:
     """Remember a fact for good: "Ana's birthday is on 3 May"."""
-    from gateway.commands.facts import FactCommands
-
-    shell.chat(FactCommands, "remember", words, scope)
+    shell.chat("facts.FactCommands", "remember", words, scope)
 
 
 def _list_facts(words: Words = None, limit: Limit = 50, scope: InScope = None, as_json: AsJson = False) -> None:
@@ -128,9 +119,7 @@ def _list_facts(words: Words = None, limit: Limit = 50, scope: InScope = None, a
 def _forget(words: Words = None, yes: Yes = False, scope: InScope = None) -> None:
     """Erase what was said about something (words, a phrase in quotes, filters, as for `mneme recall`), and all that I
     made of it."""
-    from gateway.commands.privacy import ForgetCommands
-
-    shell.chat(ForgetCommands, "forget", words, scope, yes=yes)
+    shell.chat("privacy.ForgetCommands", "forget", words, scope, yes=yes)
 
 
 def _providers(as_json: AsJson = False) -> None:

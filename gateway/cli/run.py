@@ -18,7 +18,6 @@ from gateway import logs
 from gateway.cli import shell
 from gateway.cli.shell import AsJson, InScope, Words, Yes
 from gateway.commands.registry import CommandContext
-from gateway.commands.reminders import ReminderCommands
 from gateway.services import Services, is_running
 
 _COLOURS: dict[str, str | None] = {"right": "green", "wrong": "red", "off": None}
@@ -64,7 +63,7 @@ def _live(*, is_chat_only: bool, has_terminal: bool) -> None:
 def _remind(words: Words = None, yes: Yes = False) -> None:
     """Remind you of something at a time ("tomorrow at 9 call Ana"), where you last wrote to me on a platform that is
     connected, else here."""
-    shell.chat(ReminderCommands, "remind", words, None, yes=yes)
+    shell.chat("reminders.ReminderCommands", "remind", words, None, yes=yes)
 
 
 def _cron(words: Words = None, scope: InScope = None, as_json: AsJson = False, yes: Yes = False) -> None:
@@ -92,7 +91,7 @@ def _cron(words: Words = None, scope: InScope = None, as_json: AsJson = False, y
     action = next(iter(words or ()), "list")
     if as_json and action != "list":
         raise typer.BadParameter("only the list has it", param_hint="--json")
-    shell.chat(ReminderCommands, "cron", words, scope, yes=yes, objects=objects if as_json else None)
+    shell.chat("reminders.ReminderCommands", "cron", words, scope, yes=yes, objects=objects if as_json else None)
     if action == "run" and not is_running(Settings.load().home):
         typer.echo("Mneme is not running; the reminder is delivered once it is started.")
 
@@ -109,9 +108,7 @@ def _approve(
 
 def _people(words: Words = None) -> None:
     """Who is served; "remove telegram:42" (may ask again), "block" (never), "revoke" (one account, also yours)."""
-    from gateway.commands.accounts import AccountCommands
-
-    shell.chat(AccountCommands, "people", words, None)
+    shell.chat("accounts.AccountCommands", "people", words, None)
 
 
 def _status(as_json: AsJson = False) -> None:
@@ -175,7 +172,7 @@ def _usage(
     as_json: AsJson = False,
 ) -> None:
     """What the model has cost, and how much came from the cache."""
-    from gateway.commands.status import LATELY, UsageCommands
+    from gateway.commands.status import LATELY
 
     async def objects(services: Services, scopes: frozenset[Scope]) -> object:
         report = services.usage_log
@@ -184,7 +181,7 @@ def _usage(
         return _spent(await report.spent(scopes, since=services.clock.now() - LATELY))
 
     words = ["months"] if what == "months" else []
-    shell.chat(UsageCommands, "usage", words, scope, objects=objects if as_json else None)
+    shell.chat("status.UsageCommands", "usage", words, scope, objects=objects if as_json else None)
 
 
 def _spent(spending: Spending, **name: object) -> dict[str, object]:

@@ -14,6 +14,7 @@ import sys
 import uuid
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -99,7 +100,7 @@ def visit(work: Callable[[Services, CommandContext], Awaitable[object]], scope: 
 
 
 def chat(
-    group: Callable[[Services], CommandGroup],
+    group: str,
     name: str,
     words: Sequence[str] | None,
     scope: str | None,
@@ -107,13 +108,15 @@ def chat(
     yes: bool = False,
     objects: Callable[[Services, frozenset[Scope]], Awaitable[object]] | None = None,
 ) -> None:
-    """Runs /`name` with these words; where it asks for a yes, that is read from stdin unless `yes` was said. With
-    `objects` prints these as JSON instead."""
+    """Runs /`name` of a `group`, a module and class in gateway/commands/, which take a while to load, with these words;
+    where it asks for a yes, that is read from stdin unless `yes` was said. With `objects` prints these as JSON instead.
+    """
 
     async def work(services: Services, context: CommandContext) -> object:
         if objects is not None:
             return await objects(services, context.scopes)
-        commands = group(services)
+        module, _, title = group.partition(".")
+        commands: CommandGroup = getattr(import_module(f"gateway.commands.{module}"), title)(services)
         answer = await commands.run(Command(name=name, arguments=" ".join(words or ())), context)
         if answer.confirm is None:
             return answer
