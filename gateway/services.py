@@ -121,7 +121,7 @@ class Services:
             # Its rules take a while to load, which few commands need.
             from core.facts.claims import Dictation
 
-            said = await Dictation(self.facts, self.settings.general.zone).approve(note, epoch)
+            said = await Dictation(self.facts, self.zone).approve(note, epoch)
         await self.notes.drop(note.id)
         return said
 

@@ -12,8 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from pydantic import Field
-
 from config.settings import Delegation, ModelOptions
 from core.agent.prompt import Prompt, conversation, described, mark, marked, serves
 from core.agent.tool_runner import ToolRunner
@@ -35,9 +33,9 @@ _told = partial(language_data, "prompts", "core.agent")
 
 
 class _Arguments(Arguments):
-    task: str = Field(description="What to do and what to return, so that somebody can do it who knows nothing else.")
-    context: str = Field(default="", description="What it has to know for that: names, dates, what was found already.")
-    tools: list[str] | None = Field(default=None, description="Which tools it may use; all if left out")
+    task: str
+    context: str = ""
+    tools: list[str] | None = None
 
 
 @dataclass

@@ -379,30 +379,30 @@ def _sentence(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
+@dataclass
 class Dictation:
-    """What a person asks to be remembered; `zone`: an IANA name."""
+    """What a person asks to be remembered."""
 
-    def __init__(self, facts: Facts, zone: str) -> None:
-        self._facts = facts
-        self._zone = ZoneInfo(zone)
+    facts: Facts
+    zone: ZoneInfo
 
     async def take(self, said: Message, scope: Scope, platform: str, epoch: ErasureEpoch | None = None) -> list[Fact]:
         """Keeps what `said` states, or all of it, as facts of its sender in `scope`. Raises Refused with what to do."""
         text = self._checked(said.text)
         whole = " ".join(text.split())
-        found = claims(text, said.created_at, self._zone, is_dictated=True) or [
+        found = claims(text, said.created_at, self.zone, is_dictated=True) or [
             Claim(content=whole, kind="identity", entities=names_in(whole), is_asked=True)
         ]
         facts = [fact_of(claim, "person", scope, platform, said) for claim in found]
-        return [await self._facts.learn(fact, epoch=epoch) for fact in facts]
+        return [await self.facts.learn(fact, epoch=epoch) for fact in facts]
 
     async def correct(self, fact: Fact, text: str, scopes: frozenset[Scope], by: Author, at: datetime) -> Fact | None:
         """Replaces what a fact says by `text`; None when the fact is gone. Raises Refused with what to do."""
         text = self._checked(text)
-        read = claims(text, at, self._zone, is_dictated=True)
+        read = claims(text, at, self.zone, is_dictated=True)
         if len(read) != 1:
-            return await self._facts.correct(fact.id, scopes, text, by)
-        return await self._facts.correct(fact.id, scopes, read[0].content, by, read[0].laid_over)
+            return await self.facts.correct(fact.id, scopes, text, by)
+        return await self.facts.correct(fact.id, scopes, read[0].content, by, read[0].laid_over)
 
     async def approve(self, note: PendingNote, epoch: ErasureEpoch | None = None) -> str:
         """Keeps what the model wanted to remember and a person has approved."""

@@ -10,6 +10,7 @@ import asyncio
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -373,16 +374,16 @@ def _data() -> Mapping[str, Any]:
     return language_data("evidence", "core.facts")
 
 
+@dataclass
 class EvidenceSearch:
     """In what the model reads."""
 
-    def __init__(self, conversations: Conversations) -> None:
-        self._conversations = conversations
+    conversations: Conversations
 
     async def evidence(self, context: ToolContext, beside: Sequence[str] = ()) -> Evidence:
         """Of the conversation as the model reads it; notes `beside` count as said."""
         noted = [Message(role="user", text=entry, session_id=0, created_at=context.now) for entry in beside]
-        return Evidence([*await self._conversations.history(context.session, context.scopes), *noted])
+        return Evidence([*await self.conversations.history(context.session, context.scopes), *noted])
 
     async def unsaid(self, contents: Sequence[str], context: ToolContext, beside: Sequence[str] = ()) -> str | None:
         """Why people have not typed `contents`, as a clause; None where they have, or notes `beside` say so."""
@@ -395,7 +396,7 @@ class EvidenceSearch:
         elsewhere, and what was said there belongs there. Raises ToolError when it is gone."""
         if source.session_id == context.session.id:
             return context.scope, context.session.address.platform
-        session = await self._conversations.find(source.session_id, context.scopes)
+        session = await self.conversations.find(source.session_id, context.scopes)
         if session is None:
             raise ToolError("The message that says so was deleted. Do not keep it.")
         return session.scope, session.address.platform

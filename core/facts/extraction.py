@@ -40,28 +40,17 @@ MAX_TOKENS = 2_000
 MOST_FACTS = 24
 
 
+# A fact as a model tells it; a docstring would be told to it.
 class ToldFact(Arguments):
-    """A fact as a model tells it. The descriptions are those of the tool `remember_this`."""
-
     content: Annotated[str, AfterValidator(lambda text: " ".join(text.split()))] = Field(
-        min_length=3,
-        max_length=FACT_CHARS,
-        description="One declarative sentence, in the person's own words and language.",
+        min_length=3, max_length=FACT_CHARS
     )
-    kind: FactKind = Field(
-        default="identity",
-        description="identity: who somebody is, has or prefers. project. episode: something that happened. working: "
-        "what matters for some days only.",
-    )
-    about: str = Field(default=ME, max_length=80, description='"me" for the person you talk to, or a name.')
-    attribute: SingleAttribute | None = Field(
-        default=None, description="Where only one value can be true at a time: a new one ends the old one."
-    )
-    value: str | None = Field(default=None, max_length=120, description="The value of the attribute.")
-    since: str | None = Field(
-        default=None, pattern=r"^([0-9]{4}(-[0-9]{2}){0,2})?$", description='Since when, if said: "2026-05", "2026".'
-    )
-    names: list[str] = Field(default=[], max_length=10, description="People, places and things in it.")
+    kind: FactKind = "identity"
+    about: str = Field(default=ME, max_length=80)
+    attribute: SingleAttribute | None = None
+    value: str | None = Field(default=None, max_length=120)
+    since: str | None = Field(default=None, pattern=r"^([0-9]{4}(-[0-9]{2}){0,2})?$")
+    names: list[str] = Field(default=[], max_length=10)
 
     @property
     def is_own_affair(self) -> bool:
@@ -127,6 +116,7 @@ class Candidate:
 _UNREADABLE = (400, 413, 422)
 """HTTP statuses that refuse the messages themselves, also the next time: the rules read them."""
 _OBJECT = re.compile(r"\{[^{}]*\}")
+_log = structlog.get_logger("facts")
 LOOP_CHARS = 1_000
 """The rules take 0.1 ms for a sentence and 4 ms for the worst text of this length: less than a thread is worth, once
 their patterns are compiled, which takes 60 ms."""
@@ -134,32 +124,30 @@ PATIENCE = timedelta(minutes=2)
 """How long a model that was out of reach is left alone."""
 
 
+@dataclass
 class FactReader:
     """Reads by `model`, under its `name`; without one by the rules. What nobody has typed as the model tells it waits
-    in `review`. `zone`: an IANA name."""
+    in `review`."""
 
-    def __init__(
-        self, facts: Facts, review: Review, clock: Clock, zone: str, model: Model | None = None, name: str = ""
-    ) -> None:
-        self._store = facts
-        self._review = review
-        self._clock = clock
-        self._zone = ZoneInfo(zone)
-        self.is_by_rules = model is None
-        self._model = model
-        self._name = name
-        self._asks_at = clock.now()
-        self._locks: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
+    facts: Facts
+    review: Review
+    clock: Clock
+    zone: ZoneInfo
+    model: Model | None = None
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        self._asks_at = self.clock.now()
+        self._locks = WeakValueDictionary[int, asyncio.Lock]()
         self._are_rules_read = False
-        self._log = structlog.get_logger("facts")
 
     async def catch_up(self) -> None:
         """All that is due. While the model is out of reach it is asked now and then."""
-        if self._clock.now() < self._asks_at:
+        if self.clock.now() < self._asks_at:
             return
-        for session in await self._store.due():
+        for session in await self.facts.due():
             if not await self.read(session):
-                self._asks_at = self._clock.now() + PATIENCE
+                self._asks_at = self.clock.now() + PATIENCE
                 return
 
     async def read(self, session: Session) -> bool:
@@ -167,14 +155,14 @@ class FactReader:
         if not session.is_remembered:
             return True
         async with self._locks.setdefault(session.id, asyncio.Lock()):
-            epoch, rows = await self._store.unread(session)
+            epoch, rows = await self.facts.unread(session)
             while rows:
                 try:
                     found = await self.candidates(rows)
                 except ModelError as error:
-                    self._log.info("no facts were read", why=error.logged)
+                    _log.info("no facts were read", why=error.logged)
                     return False
-                rows = await self._store.keep(rows, await self._certain(session, found, epoch))
+                rows = await self.facts.keep(rows, await self._certain(session, found, epoch))
         return True
 
     async def _certain(
@@ -184,7 +172,7 @@ class FactReader:
         facts = []
         for one in found:
             if (reason := suspicion(one.claim.content)) is not None:
-                self._log.info("a fact was not kept", reason=reason, message=one.source.id)
+                _log.info("a fact was not kept", reason=reason, message=one.source.id)
             elif not one.doubt:
                 fact = fact_of(one.claim, one.origin, session.scope, session.address.platform, one.source)
                 facts.append((fact, one.source.text))
@@ -194,19 +182,19 @@ class FactReader:
                 author = Author(account=account, message_id=one.source.id, epoch=epoch)
                 with contextlib.suppress(Refused):
                     operations = [Operation(action="add", content=one.claim.content)]
-                    await self._review.put_aside(session.scope, FACT, operations, author, one.doubt)
+                    await self.review.put_aside(session.scope, FACT, operations, author, one.doubt)
         return facts
 
     async def candidates(self, messages: Sequence[Message]) -> list[Candidate]:
         """What messages state. Raises ModelError where the model cannot be asked now."""
         said = [row for row in messages if typed(row)]
-        if self._model is None:
+        if self.model is None:
             return await self._by_rules_beside(said)
         said = [row for row in said if len(set(terms_of(own_words(row.text)))) > 1]
         if not said:
             return []
         try:
-            told, is_whole = await self._asked(self._model, said)
+            told, is_whole = await self._asked(self.model, said)
         except ModelError as error:
             if error.status not in _UNREADABLE and not isinstance(error, LimitReached):
                 raise
@@ -233,7 +221,7 @@ class FactReader:
         return [
             Candidate(source=row, claim=claim, origin="rule")
             for row in said
-            for claim in claims(typed_part(row.text), row.created_at, self._zone)
+            for claim in claims(typed_part(row.text), row.created_at, self.zone)
         ]
 
     async def _asked(self, model: Model, said: Sequence[Message]) -> tuple[list[_Item], bool]:
@@ -242,19 +230,19 @@ class FactReader:
         is_whole = False
         shown = []
         for number, row in enumerate(said, 1):
-            who, day = row.sender.name if row.sender else "the person", row.created_at.astimezone(self._zone)
+            who, day = row.sender.name if row.sender else "the person", row.created_at.astimezone(self.zone)
             text = {"message": number, "from": who, "on": f"{day:%A} {day:%Y-%m-%d}", "text": own_words(row.text)}
             shown.append(json.dumps(text, ensure_ascii=False))
         texts, asker = ("\n".join(shown),), said[-1].sender
         payer = Payer(session_id=said[0].session_id, user_id=asker.id if asker else "")
         order = language_data("prompts", "core.facts")["order"]
         for _ in range(2):
-            completion = await ask(model, self._name, "facts", order, texts, max_tokens=MAX_TOKENS, payer=payer)
+            completion = await ask(model, self.name, "facts", order, texts, max_tokens=MAX_TOKENS, payer=payer)
             found, is_whole = _read(completion.text)
             told += [one for one in found if one not in told]
             if is_whole:
                 break
-            self._log.info("a part of an answer cannot be read", read=len(found))
+            _log.info("a part of an answer cannot be read", read=len(found))
         return told, is_whole
 
     def _looked_up(self, told: Sequence[_Item], said: Sequence[Message]) -> list[Candidate]:
@@ -264,9 +252,9 @@ class FactReader:
             row = said[one.message - 1] if 1 <= one.message <= len(said) else None
             source = None if row is None else one.source(evidence, row)
             if row is None or (source is None and not one.quotes(row)):
-                self._log.info("a fact that nobody has said was dropped")
+                _log.info("a fact that nobody has said was dropped")
                 continue
-            claim = one.claim(row, self._zone, is_dated=source is not None and source[1])
+            claim = one.claim(row, self.zone, is_dated=source is not None and source[1])
             doubt = "" if source else evidence.missing(one.content, one.must_be_said)
             found.append(Candidate(source=row, claim=claim, origin="model", doubt=doubt))
         return found

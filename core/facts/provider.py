@@ -25,7 +25,6 @@ from core.facts.evidence import EvidenceSearch
 from core.facts.extraction import FactReader, ToldFact
 from core.guard.guard import Arguments, suspicion, tool_of
 from core.memory.provider import MemoryProvider
-from core.review.pending import Review
 from core.store.facts import Candidates, Fact, FactKind, Facts, Grain, OtherName
 from core.store.notes import FACT, Author, Operation
 from core.text.terms import ME, entity_key, hints_of, keys_in, query_terms, terms_of
@@ -132,20 +131,20 @@ WORTH = 0.35
 """A fact that scores less than this part of the best is left out."""
 
 
+@dataclass
 class KnownFacts:
-    """Ranked search; `zone`: an IANA name, for dates."""
+    """Ranked search; `zone`: for dates."""
 
-    def __init__(self, facts: Facts, blend: FactRanking, zone: str) -> None:
-        self._facts = facts
-        self._blend = blend
-        self.zone = ZoneInfo(zone)
+    facts: Facts
+    blend: FactRanking
+    zone: ZoneInfo
 
     async def search(self, question: Question, limit: int = 10) -> list[Fact]:
         """Best first; none where no word and no name of the question is known."""
-        found = await self._facts.candidates(
+        found = await self.facts.candidates(
             question.terms, question.keys, question.scopes, question.text, question.asker
         )
-        ranked = self._blend.best(found, question)
+        ranked = self.blend.best(found, question)
         best = ranked[0][1] if ranked else 0.0
         worth = [fact for fact, score in ranked if score >= WORTH * best]
         current = {fact.attribute for fact in worth if fact.attribute and fact.is_open}
@@ -180,14 +179,12 @@ def _held(found: Candidates) -> Candidates:
 
 
 class _Arguments(Arguments):
-    mode: Literal["search", "probe", "related", "reason", "contradict", "feedback"] = Field(
-        default="search", description="What to do."
-    )
-    query: str = Field(default="", max_length=2000, description="search: the question.")
-    names: list[str] = Field(default=[], max_length=8, description="probe, related, reason: whom or what it is about.")
-    fact_id: int = Field(default=0, description="feedback: which fact.")
-    is_right: bool | None = Field(default=None, description="feedback: whether it was right.")
-    limit: int = Field(default=10, ge=1, le=MOST, description="How many facts.")
+    mode: Literal["search", "probe", "related", "reason", "contradict", "feedback"] = "search"
+    query: str = Field(default="", max_length=2000)
+    names: list[str] = Field(default=[], max_length=8)
+    fact_id: int = 0
+    is_right: bool | None = None
+    limit: int = Field(default=10, ge=1, le=MOST)
 
 
 @dataclass(eq=False)
@@ -196,7 +193,6 @@ class FactsProvider(MemoryProvider):
     knowledge: KnownFacts
     reader: FactReader
     evidence: EvidenceSearch
-    review: Review
 
     name = "facts"
 
@@ -211,7 +207,7 @@ class FactsProvider(MemoryProvider):
 
     async def sync_turn(self, session: Session, messages: Sequence[Message], key: str) -> None:
         # A model, whose every call costs, reads several messages together; what no rule finds now waits for `catch_up`.
-        if self.reader.is_by_rules and await self.reader.candidates(messages):
+        if self.reader.model is None and await self.reader.candidates(messages):
             await self.reader.read(session)
 
     async def on_session_end(self, session: Session, messages: Sequence[Message]) -> None:
@@ -286,7 +282,7 @@ class FactsProvider(MemoryProvider):
             reason = f"it contains {wrong}" if wrong else evidence.missing(told.content, told.must_be_said)
             author = Author(account=context.account, message_id=context.message_id, epoch=context.epoch)
             operations = [Operation(action="add", content=told.content)]
-            return await self.review.put_aside(context.scope, FACT, operations, author, reason)
+            return await self.reader.review.put_aside(context.scope, FACT, operations, author, reason)
         source, is_dated = found
         claim = told.claim(source, self.knowledge.zone, is_dated=is_dated)
         fact = fact_of(claim, "model", *await self.evidence.place(source, context), source)

@@ -290,10 +290,12 @@ def parsed(model: type[M], arguments: Json) -> M:
 def tool_of(
     name: str, arguments: type[M], run: Callable[[M, ToolContext], Awaitable[str]], package: str, **marks: Any
 ) -> Tool:
-    """The tool that is described in `data/prompts.toml` of a package; `marks`: the other fields of Tool."""
+    """The tool that is described in `data/prompts.toml` of a package, with the arguments of all of its tools and with
+    its own; `marks`: the other fields of Tool."""
     told = language_data("prompts", package)
     schema = arguments.model_json_schema()
-    for key, about in told.get("arguments", {}).items():
+    arguments_told = told.get("arguments", {})
+    for key, about in {**arguments_told, **arguments_told.get(name, {})}.items():
         if key in schema["properties"]:
             schema["properties"][key] = dict(sorted({**schema["properties"][key], "description": about}.items()))
 

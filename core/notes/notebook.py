@@ -13,7 +13,7 @@ import contextlib
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import chain, zip_longest
 from pathlib import Path
@@ -61,28 +61,28 @@ def folder_of(memories: Path, scope: Scope) -> Path:
     return memories / quote(scope.key, safe="")
 
 
+@dataclass
 class FolderLock:
     """Over a folder, for all processes. `things`: what people call what is in it."""
 
-    def __init__(self, folder: Path, things: str) -> None:
-        self._folder = folder
-        self._things = things
-        self._turn = asyncio.Lock()
+    folder: Path
+    things: str
+    _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @asynccontextmanager
     async def hold(self) -> AsyncIterator[None]:
         """Raises Refused when it cannot be had."""
         # First among ourselves: who waits for a file lock holds a thread, which its holder needs to go on.
         async with self._turn:
-            lock = FileLock(self._folder / ".lock", timeout=_LOCK_TIMEOUT_S, thread_local=False)
+            lock = FileLock(self.folder / ".lock", timeout=_LOCK_TIMEOUT_S, thread_local=False)
             try:
-                await asyncio.to_thread(self._folder.mkdir, parents=True, exist_ok=True, mode=0o700)
+                await asyncio.to_thread(self.folder.mkdir, parents=True, exist_ok=True, mode=0o700)
                 await asyncio.to_thread(lock.acquire)
             except Timeout as error:
-                busy = f"The {self._things} are being changed by another program; try again in a moment."
+                busy = f"The {self.things} are being changed by another program; try again in a moment."
                 raise Refused(busy) from error
             except OSError as error:
-                raise Refused(f"The folder {self._folder.name}/ cannot be used ({error.strerror or error}).") from error
+                raise Refused(f"The folder {self.folder.name}/ cannot be used ({error.strerror or error}).") from error
             try:
                 yield
             finally:

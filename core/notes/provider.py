@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -39,29 +39,23 @@ class _Edit(BaseModel):
 
 
 class _Arguments(Arguments):
-    target: Literal["memory", "user"] = Field(
-        description="memory: what you learned (projects, decisions). user: who the person is and what they prefer."
-    )
-    action: Literal["add", "replace", "remove", "list"] | None = Field(
-        default=None, description="What to do with the notes; leave it out when you give operations."
-    )
-    content: str = Field(default="", description="add, replace: the note, one declarative sentence.")
-    old_text: str = Field(default="", description="replace, remove: a part of the note's text that no other note has.")
-    operations: list[_Edit] = Field(
-        default=[],
-        description="Several changes of the target at once, done in this order: all or none, and only the final size "
-        "has to fit. To make room, remove or shorten and add in one call.",
-    )
+    target: Literal["memory", "user"]
+    action: Literal["add", "replace", "remove", "list"] | None = None
+    content: str = ""
+    old_text: str = ""
+    operations: list[_Edit] = Field(default=[])
 
 
+@dataclass(eq=False)
 class NotesProvider(MemoryProvider):
     name = "notes"
     is_searching = False
 
-    def __init__(self, notebook: Notebook, evidence: EvidenceSearch, curator: Curator | None = None) -> None:
-        self._notebook = notebook
-        self._evidence = evidence
-        self._curator = curator
+    notebook: Notebook
+    evidence: EvidenceSearch
+    curator: Curator | None = None
+
+    def __post_init__(self) -> None:
         self._talks: dict[Scope, ToolContext] = {}
         """The last turn of each scope that is remembered."""
         self._due: dict[Scope, ToolContext] = {}
@@ -73,20 +67,20 @@ class NotesProvider(MemoryProvider):
     async def system_prompt_block(self, context: ToolContext) -> str:
         # While another program keeps the files, what was edited by hand is logged later, and the notes are shown.
         with contextlib.suppress(Refused):
-            await self._notebook.notice(context.scopes)
-        await self._notebook.review.remind(context.scopes)
+            await self.notebook.notice(context.scopes)
+        await self.notebook.review.remind(context.scopes)
         blocks = []
         for target, title in _TITLES.items():
-            entries = await self._notebook.entries(context.scopes, target)
+            entries = await self.notebook.entries(context.scopes, target)
             shown = "\n".join(map(_line, entries)) or "(nothing noted yet)"
-            blocks.append(f"## {title}: {self._notebook.heading(target, entries)}\n{shown}")
-        return "\n\n".join([*blocks, *(f"({trouble})" for trouble in await self._notebook.troubles(context.scopes))])
+            blocks.append(f"## {title}: {self.notebook.heading(target, entries)}\n{shown}")
+        return "\n\n".join([*blocks, *(f"({trouble})" for trouble in await self.notebook.troubles(context.scopes))])
 
     async def prefetch(self, text: str, context: ToolContext) -> Sequence[str]:
         lines, gone, prompt = [], set(), context.session.system_prompt
         if context.session.is_remembered:
             self._talks[context.scope] = context
-        for change in await self._notebook.news(context.scopes, context.session):
+        for change in await self.notebook.news(context.scopes, context.session):
             if change.target not in FILES:
                 continue
             gone.add(change.before)
@@ -103,8 +97,8 @@ class NotesProvider(MemoryProvider):
 
     async def catch_up(self) -> None:
         """The curator looks at what was talked about."""
-        while self._due and self._curator is not None:
-            await self._curator.look(self._due.popitem()[1])
+        while self._due and self.curator is not None:
+            await self.curator.look(self._due.popitem()[1])
 
     async def tools(self) -> Sequence[Tool]:
         return (tool_of("memory", _Arguments, self._answer, "core.notes", is_quote=True),)
@@ -113,9 +107,9 @@ class NotesProvider(MemoryProvider):
         if bool(asked.operations) == (asked.action is not None):
             raise ToolError("Say what to do: either an action, or several operations.")
         if asked.action == "list":
-            entries = await self._notebook.entries(context.scopes, asked.target)
-            listed = [self._notebook.heading(asked.target, entries), *(f"- {entry}" for entry in entries)]
-            return "\n".join([*listed, *await self._notebook.troubles(context.scopes)])
+            entries = await self.notebook.entries(context.scopes, asked.target)
+            listed = [self.notebook.heading(asked.target, entries), *(f"- {entry}" for entry in entries)]
+            return "\n".join([*listed, *await self.notebook.troubles(context.scopes)])
         wanted = [Operation(**one.model_dump()) for one in asked.operations]
         if asked.action is not None:
             wanted = [Operation(action=asked.action, content=asked.content, old_text=asked.old_text)]
@@ -130,24 +124,24 @@ class NotesProvider(MemoryProvider):
             for one in operations:
                 if one.action == "add":
                     continue
-                change = (await self._notebook.find(context.scopes, one.old_text, [target]))[2]
+                change = (await self.notebook.find(context.scopes, one.old_text, [target]))[2]
                 if change is None or change.account != context.account:
                     raise ToolError("In a room only who had something noted, or the owner with /memory, changes it.")
             if any(one.content for one in operations):
                 operations = quoted(context.sender.name, context.account, operations)
                 author = replace(author, origin="member", reason="in a room the owner decides what stands in its notes")
-                return await self._notebook.apply(context.scope, context.scopes, target, operations, author)
+                return await self.notebook.apply(context.scope, context.scopes, target, operations, author)
         reason = reason_to_wait(operations) or await self._unsaid(target, operations, context)
         author = replace(author, origin="typed") if reason is None else replace(author, reason=reason)
-        return await self._notebook.apply(context.scope, context.scopes, target, operations, author)
+        return await self.notebook.apply(context.scope, context.scopes, target, operations, author)
 
     async def _unsaid(self, target: str, operations: Sequence[Operation], context: ToolContext) -> str | None:
         """Why people have not typed the new contents, as a clause. Notes that are replaced count as said."""
         parts = [part for one in operations if (part := one.old_text.strip())]
-        entries = await self._notebook.entries(context.scopes, target)
+        entries = await self.notebook.entries(context.scopes, target)
         replaced = [entry for entry in entries if any(part in entry for part in parts)]
         contents = [one.content for one in operations if one.content.strip()]
-        return await self._evidence.unsaid(contents, context, beside=replaced)
+        return await self.evidence.unsaid(contents, context, beside=replaced)
 
 
 def _line(entry: str) -> str:

@@ -14,8 +14,6 @@ from datetime import datetime
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, get_args
 
-from pydantic import Field
-
 from core.dates.parsing import parse
 from core.dates.schedule import Reading, Schedule, describe, exact, next_after, spell
 from core.errors import Refused, ToolError
@@ -189,23 +187,11 @@ class Appointments:
 
 
 class _Arguments(Arguments):
-    action: Literal["add", "list", "pause", "resume", "remove"] = Field(description="What to do.")
-    when: str = Field(
-        default="",
-        description=(
-            "add: the time alone, in the person's zone: 'tomorrow at 09:00', 'in 20 minutes', '2026-12-01 10:00', "
-            "'every monday at 8:30', 'every 2 hours', or five cron fields like '0 9 * * 1-5'."
-        ),
-    )
-    text: str = Field(default="", description="add: what to be reminded of, or with is_prompt what to do then.")
-    job_id: int | None = Field(default=None, description="pause, resume, remove: the number of the reminder.")
-    is_prompt: bool = Field(
-        default=False,
-        description=(
-            "add: false delivers the text as it stands. true gives the text to you as a task at that time, in a fresh "
-            "session, and delivers your answer."
-        ),
-    )
+    action: Literal["add", "list", "pause", "resume", "remove"]
+    when: str = ""
+    text: str = ""
+    job_id: int | None = None
+    is_prompt: bool = False
 
 
 Ask = Callable[[Reading, ToolContext, str | None], Awaitable[str]]

@@ -34,11 +34,10 @@ class FactCommands:
     specs = announced("remember", "facts")
 
     def __init__(self, services: Services) -> None:
-        zone = services.settings.general.zone
         self._services = services
         self._facts = services.facts
-        self.known = KnownFacts(services.facts, FactRanking(), zone)
-        self._dictation = Dictation(services.facts, zone)
+        self.known = KnownFacts(services.facts, FactRanking(), services.zone)
+        self._dictation = Dictation(services.facts, services.zone)
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
         if command.name == "facts":

@@ -239,7 +239,7 @@ async def test_from_what_was_scheduled_the_model_keeps_nothing(world: _World) ->
 
 
 async def test_through_the_house_without_a_model(home: Path) -> None:
-    async with open_gateway(home, Offline(ZONE)) as harness:
+    async with open_gateway(home, Offline(ZONE.key)) as harness:
         await harness.say("I moved to Porto in May.")
         await harness.say("/new")
         answer = (await harness.say("where do I live?")).text
@@ -254,6 +254,6 @@ async def test_through_the_house_without_a_model(home: Path) -> None:
 
 
 async def test_facts_can_be_turned_off(home: Path) -> None:
-    async with open_gateway(home, Offline(ZONE), "[memory]\nfacts = false\n") as harness:
+    async with open_gateway(home, Offline(ZONE.key), "[memory]\nfacts = false\n") as harness:
         await harness.say("I moved to Porto in May.")
         assert await harness.services.facts.page(frozenset((Scope.account("telegram", "42"),))) == []
