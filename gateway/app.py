@@ -232,10 +232,10 @@ async def build_router(
     reminders, review = ReminderCommands(services), services.notebook.review
     plan = reminder(services.appointments, conversations, evidence, review, reminders.ask)
     skills = SkillCommands(services)
-    context_files = ContextFiles(settings.home, settings.context, settings.chats, services.notebook)
-    owner_files = OwnerFiles(settings.home)
-    context_files.warn = owner_files.warn = owner_notices.warn_of_file
-    core_tools = [session_search(recall, zone), plan, *skills.tools.all, *context_files.tools()]
+    home, warn = settings.home, owner_notices.warn_of_file
+    context_files = ContextFiles(home, settings.context, settings.chats, services.notebook, warn)
+    skills.tools.rule = context_files.rule
+    core_tools = [session_search(recall, zone), plan, *skills.tools.all]
     tools = [*await memory.tools([DELEGATE, *(tool.name for tool in core_tools)]), *core_tools]
     soul, budget_chars = SOUL.read_text(encoding="utf-8"), settings.memory.prefetch_chars
     sections = Sections(
@@ -244,8 +244,9 @@ async def build_router(
         instructions=context_files.instructions,
         skills=skills.tools.section,
         context_files=context_files.section,
+        rules=context_files.frames if len(context_files.folders) > 1 else None,
     )
-    prompt = Prompt(owner_files, soul, zone, memory, budget_chars, tools, sections)
+    prompt = Prompt(OwnerFiles(home, warn), soul, zone, memory, budget_chars, tools, sections)
     if helper is not None and settings.delegation.max_rounds:
         delegate = Delegate(helper, conversations, prompt, memory, tools, clock, settings.model, settings.delegation)
         tools.append(delegate.tool())
@@ -294,9 +295,9 @@ def _memory(
     if options.facts:
         kinds: tuple[FactKind, ...] = ("project", "episode", "working")
         blend = FactRanking(half_life_days={kind: getattr(options, f"{kind}_half_life_days") for kind in kinds})
-        reader = FactReader(services.facts, review, clock, zone, helper, cheap)
-        known = KnownFacts(services.facts, blend, zone)
-        builtins.append(FactsProvider(services.facts, known, reader, evidence, review))
+        reader = FactReader(services.facts, review, clock, services.zone, helper, cheap)
+        known = KnownFacts(services.facts, blend, services.zone)
+        builtins.append(FactsProvider(services.facts, known, reader, evidence))
     found, wrong = chosen(settings)
     queue = SyncQueue(services.database, clock, delivery.wake, {one.name: hooks_of(one) for one in found})
     timeout_s, notify = options.prefetch_timeout_s, owner_notices.tell_of_memory

@@ -14,6 +14,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -66,13 +67,15 @@ async def _nothing(context: ToolContext) -> str:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sections:
     """Parts of a prompt that others write: the operator's words for the chat, the index of skills, context files; and
-    `frames` of a turn where a message of it fits the `cue`, or the turn before made `CALLS_MANY`."""
+    `frames` of a turn where a message of it fits the `cue`, or the turn before made `CALLS_MANY`; and of any turn the
+    `rules` that apply to what it names."""
 
     instructions: Section = _nothing
     skills: Section = _nothing
     context_files: Section = _nothing
     frames: Frames | None = None
     cue: re.Pattern[str] = re.compile(r"\A/")
+    rules: Frames | None = None
 
 
 @dataclass
@@ -142,7 +145,9 @@ class Prompt:
     ) -> Sequence[tuple[str, ...]]:
         frames, cue = self.sections.frames, self.sections.cue
         is_cue = any(cue.match(row.text) for row in rows) or len(tool_calls_of(earlier)) >= CALLS_MANY
-        return await frames(rows, earlier, context) if frames and is_cue else [()] * len(rows)
+        asked = (frames if is_cue else None, self.sections.rules)
+        found = [await one(rows, earlier, context) for one in asked if one is not None]
+        return [tuple(chain(*framed)) for framed in zip(*found, strict=True)] if found else [()] * len(rows)
 
     def dated(self, rows: Sequence[Message], context: ToolContext, earlier: Sequence[Message] = ()) -> list[Message]:
         """The same without memory. The first frames what jobs delivered since the `earlier` rows were sent."""

@@ -34,8 +34,9 @@ TIME_LINE = re.compile(
 ANSWERING, FORWARDED = "In answer to", "Forwarded from"
 DELIVERED, ANSWERED = "Your own reminders and scheduled questions", "Your answers to this scheduled question"
 CALLED, NUDGED = "The person calls the skill", "Not from the person, and nothing to answer"
+APPLYING = "Rules of your owner's projects for what is named here"
 """How the frames behind the line above a turn begin, and those behind its text."""
-_FRAMES = "|".join((ANSWERING, FORWARDED, DELIVERED, ANSWERED, CALLED, NUDGED))
+_FRAMES = "|".join((ANSWERING, FORWARDED, DELIVERED, ANSWERED, CALLED, NUDGED, APPLYING))
 FRAME = re.compile(rf"[\[\uff3b\u3010](?=\s{{0,4}}(?:{_FRAMES})\b)", re.IGNORECASE)
 
 

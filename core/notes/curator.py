@@ -44,8 +44,6 @@ ALIKE = 0.5
 _VERBS = {"is": "am", "has": "have"}
 _OBJECT = re.compile(r"\{[^{}]*\}")
 _SENTENCE = re.compile(r"(?<=[.!?;。！？])(?<!\d\.)\s+|\n+")
-
-
 _log = structlog.get_logger("curator")
 
 

@@ -50,6 +50,7 @@ REMOVED = ".removed"
 _NAME = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
 _FRONT = re.compile(r"---[ \t]*\n(?P<front>.*?)^---[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
 _UNQUOTED = re.compile(r"(?m)^(?P<key>[A-Za-z][\w-]*):[ \t]+(?P<value>[^\s\"'\[{|>&*!#%@`][^#\n]*:[ \t][^#\n]*)$")
+_PATTERN = re.compile(r"(?m)^([A-Za-z][\w-]*:|[ \t]*-)[ \t]+(\*[^\w\n][^\n]*|\{[^{}\n]*\}[^\s,}][^\n]*)$")
 _PART = r"(?!\.)[\w .()+,@&'~=-]{1,100}(?<![ .])"
 _PATH = re.compile(rf"{_PART}(?:/{_PART}){{0,5}}")
 _DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, ValueError)
@@ -185,6 +186,16 @@ def parse(text: str, place: str, folder: str | None = None) -> Skill:
         platforms=_known(values, "platforms"),
         front=values,
     )
+
+
+def front_matter(text: str, place: str) -> tuple[Mapping[Any, Any], str]:
+    """The values of a text's front matter, none where it is empty or not there, and what stands below it. A pattern of
+    files, which begins as nothing in YAML does, is taken as it stands. Raises Refused."""
+    found = _FRONT.match(text)
+    if found is None or not found["front"].strip():
+        return {}, split(text)[1]
+    quoted = _PATTERN.sub(lambda one: f"{one[1]} {json.dumps(one[2], ensure_ascii=False)}", found["front"])
+    return _values(quoted, place)[0], text[found.end() :]
 
 
 def split(text: str) -> tuple[str, str]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -360,10 +360,13 @@ class _Manage(Arguments):
     path: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass
 class SkillTools:
+    """`rule` reads one of the owner's projects, which is offered as a skill is, by its path."""
+
     skills: Skills
     conversations: Conversations
+    rule: Callable[[str, ToolContext], Awaitable[str | None]] | None = None
 
     @property
     def all(self) -> Sequence[Tool]:
@@ -385,6 +388,8 @@ class SkillTools:
         return _from("\n".join(lines) or "There are no such skills.", asked.line)
 
     async def _view(self, asked: _View, context: ToolContext) -> str:
+        if self.rule is not None and (rule := await self.rule(asked.name, context)) is not None:
+            return _from(rule, asked.line)
         skill = await self.skills.find(asked.name, context.scopes)
         if skill.is_disabled:
             raise ToolError(f"The skill {skill.name} is switched off; the person can switch it on with /skills.")
