@@ -31,6 +31,7 @@ MISTAKES = 4
 """How often one delivery may fail by a mistake in the code that does it: a mistake repeats itself, and what is
 delivered after it at the same address has to wait."""
 _log = structlog.get_logger("supervisor")
+OnOutage = Callable[[str, str], Awaitable[None]]
 
 
 @dataclass(slots=True)
@@ -63,11 +64,7 @@ class Supervisor:
         """One sentence on each platform, for /status."""
         return {name: platform.sentence for name, platform in self._platforms.items()}
 
-    async def watch(
-        self,
-        on_change: Callable[[Mapping[str, str]], Awaitable[None]],
-        on_outage: Callable[[str, str], Awaitable[None]],
-    ) -> None:
+    async def watch(self, on_change: Callable[[Mapping[str, str]], Awaitable[None]], on_outage: OnOutage) -> None:
         """Until cancelled: logs what becomes connected and what is so no more, and calls `on_change` with all states
         then; `on_outage` with a platform that is dead and its state, and once more when it is back."""
         known: Mapping[str, str] | None = None
@@ -82,7 +79,7 @@ class Supervisor:
                 _log.error("what became of a platform cannot be stored", error=str(error))
             await asyncio.sleep(LOOK_EVERY_S)
 
-    async def _look(self, name: str, platform: _Platform, on_outage: Callable[[str, str], Awaitable[None]]) -> None:
+    async def _look(self, name: str, platform: _Platform, on_outage: OnOutage) -> None:
         state, now = platform.sentence, asyncio.get_running_loop().time()
         is_up = state in (CONNECTED, ENDED)
         if is_up != (platform.down_at is None):

@@ -41,11 +41,9 @@ _KEPT_OPEN = httpx2.Limits(max_connections=100, keepalive_expiry=60.0)
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 WORDS_CHARS = 300  # of a server's own explanation
-_TOO_LONG = re.compile(
-    r"prompt is too long|too many tokens|exceeds? (the )?(available )?context|context (length|window)"
-)
 _RETRYABLE = (408, 409, 429)
 _FAILURES = language_data("failures", "core.models")
+_TOO_LONG = re.compile(_FAILURES["too_long"])
 _BROKEN: Sequence[tuple[str, tuple[type[Exception], ...]]] = (
     ("unreached", (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError, httpx2.UnsupportedProtocol)),
     ("late", (httpx2.TimeoutException,)),

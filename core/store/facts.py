@@ -7,7 +7,7 @@ one attribute one is closed. Every change but a repetition is logged with who ma
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import lru_cache
@@ -44,9 +44,7 @@ SURE = 0.95
 CANDIDATES = 100
 """Most that are ranked."""
 _NOBODY = Author()
-_SHORTEST: Mapping[Grain, timedelta] = {
-    "day": timedelta(hours=20), "month": timedelta(days=28), "year": timedelta(days=365),
-}  # fmt: skip
+_SHORTEST = {"day": timedelta(hours=20), "month": timedelta(days=28), "year": timedelta(days=365)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

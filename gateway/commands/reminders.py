@@ -9,7 +9,7 @@ from core.errors import Refused
 from core.markup.markdown import escape
 from core.scheduling.appointments import ACTIONS, Action
 from core.store.actions import question
-from core.types import LOCAL, Address, Answer, Command, Scope, ToolContext
+from core.types import LOCAL, Answer, Command, ToolContext
 from gateway import texts
 from gateway.commands.registry import CommandContext, announced, number_in
 from gateway.services import Services
@@ -50,7 +50,10 @@ class ReminderCommands:
         reading = await self._appointments.read(line, is_prompt=is_prompt)
         if not reading.is_certain:
             return self._doubt(reading)
-        target, scope = await self._place(context)
+        target, scope = context.inbound.address, context.scope
+        if context.is_shell:
+            # What is planned there is said where the owner last talked to me in private.
+            target, scope = await self._services.private_place(LOCAL) or (target, LOCAL)
         receipt = await self._appointments.add(
             reading, target, scope, account=context.account, origin=context.origin, epoch=context.epoch
         )
@@ -58,12 +61,6 @@ class ReminderCommands:
             where = "in the terminal" if scope == LOCAL else f"on {target.platform.capitalize()}"
             receipt = f"{receipt.removesuffix('.')} ({where})"
         return Answer(text=escape(receipt))
-
-    async def _place(self, context: CommandContext) -> tuple[Address, Scope]:
-        """Here; of what is planned in the shell, where the owner last talked to me in private."""
-        if context.is_shell:
-            return await self._services.private_place(LOCAL) or (context.inbound.address, LOCAL)
-        return context.inbound.address, context.scope
 
     def _doubt(self, reading: Reading) -> Answer:
         exact = self._appointments.exact(reading)
