@@ -225,12 +225,7 @@ class SessionTracker:
         return await self._followed(session, shared, "branch", epoch, summary)
 
     async def resume(
-        self,
-        session: Session,
-        address: Address,
-        scope: Scope,
-        scopes: frozenset[Scope],
-        epoch: ErasureEpoch | None = None,
+        self, session: Session, address: Address, scope: Scope, scopes: frozenset[Scope], epoch: ErasureEpoch | None
     ) -> Session:
         """Continues an earlier session: reopened at its own address, elsewhere in a child with its last turns."""
         if session.address == address and session.scope == scope:

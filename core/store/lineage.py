@@ -138,7 +138,7 @@ _ACT = "SELECT {0} FROM undone AS act JOIN messages AS part ON part.id = act.mes
 _LAST_UNDONE = f"""
 {_OF} messages.kind = 'undone' AND undone.origin = (
     SELECT undone.origin FROM undone JOIN messages ON messages.id = undone.message_id
-    WHERE undone.session_id IN ({PARTS}) AND messages.kind = 'undone'
+    WHERE undone.session_id IN ({PARTS}) AND messages.kind = 'undone' AND undone.origin = COALESCE(:act, undone.origin)
         AND NOT EXISTS ({_ACT.format(1)} WHERE part.role = 'user' GROUP BY act.origin HAVING MAX(part.kind) <> 'undone')
     ORDER BY undone.at DESC, undone.message_id LIMIT 1
 )
@@ -147,11 +147,15 @@ ORDER BY messages.id
 """Not the answer to what was erased since."""
 _OF_ALL = f"FROM messages WHERE session_id IN ({PARTS}) AND"
 _INSTEAD = f"""
-SELECT id {_OF_ALL} role <> 'user' AND kind IN ('chat', 'quote') AND origin <> 'job' AND NOT {in_list("id", "ids")}
-    AND id > COALESCE((SELECT MAX(id) {_OF_ALL} {ASKED} AND id < :first), 0)
-    AND id < COALESCE((SELECT MIN(id) {_OF_ALL} {ASKED} AND id > :last), 9223372036854775807)
+WITH answers AS (
+    SELECT id, kind {_OF_ALL} role <> 'user' AND origin <> 'job'
+        AND id > COALESCE((SELECT MAX(id) {_OF_ALL} {ASKED} AND id < :first), 0)
+        AND id < COALESCE((SELECT MIN(id) {_OF_ALL} {ASKED} AND id > :last), 9223372036854775807)
+)
+SELECT id, (SELECT MIN(at) FROM undone JOIN answers ON answers.id = message_id) - 0.001 AS at FROM answers
+WHERE kind IN ('chat', 'quote') AND NOT {in_list("id", "ids")}
 """
-"""The other answer to the same question."""
+"""The other answer to the same question, and when it would have to be hidden to come back as the last of all."""
 _TOUCHED = f"""
 SELECT id FROM sessions WHERE ended_at IS NULL AND (
     id = :session OR parent_id IN (SELECT session_id FROM messages WHERE {in_list("messages.id", "ids")})
@@ -163,15 +167,16 @@ SELECT id FROM sessions WHERE ended_at IS NULL AND (
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Undoing:
     """One /undo or /retry: in which session, under the stable key of its command, and when. After a crash it is done
-    again, and finds what it did."""
+    again, and finds what it did. `act`: the key of the one that is to be brought back; None for the last."""
 
     session: Session
     origin: str
     at: datetime
+    act: str | None = None
 
     @property
     def values(self) -> dict[str, object]:
-        return {"session": self.session.id, "origin": self.origin, "at": self.at}
+        return {"session": self.session.id, "origin": self.origin, "at": self.at, "act": self.act}
 
 
 def undoable(connection: Connection, undoing: Undoing) -> list[Message]:
@@ -204,8 +209,9 @@ def bring_back(connection: Connection, undoing: Undoing) -> list[Message]:
         connection.execute(_SHOW, values)
     connection.execute(f"UPDATE undone SET back = :origin WHERE {in_list('message_id', 'ids')}", values)
     _settle(connection, values)
-    if all(message.role != "user" for message in found):
-        undo(connection, undoing, [row["id"] for row in connection.execute(_INSTEAD, values)])
+    instead = connection.execute(_INSTEAD, values).fetchall()
+    if instead and all(message.role != "user" for message in found):
+        undo(connection, replace(undoing, at=rows.moment(instead[0]["at"])), [row["id"] for row in instead])
     return _messages(connection, _BACK, values)
 
 

@@ -163,7 +163,7 @@ WHERE id = :id
 _DELETE_TITLE_MADE_OF_IT = """
 UPDATE sessions SET title = NULL
 FROM sessions AS first
-WHERE first.id = :session_id AND COALESCE(first.root_id, first.id) = first.id AND first.external_id IS NULL
+WHERE first.id = :session_id AND first.parent_id IS NULL AND first.external_id IS NULL
     AND (COALESCE(sessions.root_id, sessions.id) = first.id OR sessions.parent_id IN (
         SELECT id FROM sessions AS part WHERE COALESCE(part.root_id, part.id) = first.id
     ))
@@ -173,9 +173,7 @@ WHERE first.id = :session_id AND COALESCE(first.root_id, first.id) = first.id AN
         SELECT 1 FROM messages WHERE session_id = :session_id AND id < :id AND role = 'user' AND kind = 'chat'
     )
     AND NOT EXISTS (
-        SELECT 1 FROM messages
-        WHERE session_id IN (:session_id, first.parent_id) AND kind = 'command'
-            AND text IN ('/title ' || first.title, '/branch ' || first.title)
+        SELECT 1 FROM messages WHERE session_id = :session_id AND kind = 'command' AND text = '/title ' || first.title
     )
 """
 """Deletes the title made of the first words of a conversation from all its parts, not one given by hand or imported."""

@@ -40,10 +40,10 @@ class UndoCommands:
             return await self._retry(context)
         if command.name == "branch":
             return await self._branch(" ".join(command.arguments.split()), context)
-        words = command.arguments.strip().lower()
-        if words == "back":
-            return await self._bring_back(context)
-        number = number_in(words or "1")
+        back, _, act = command.arguments.strip().partition(" ")
+        if back.lower() == "back" and (not act or "#" in act):
+            return await self._bring_back(act or None, context)
+        number = number_in(command.arguments.strip() or "1")
         if not number:
             raise Refused(texts.TAKE_BACK_USAGE)
         return await self._undo(number, context)
@@ -59,12 +59,13 @@ class UndoCommands:
             lines.append(texts.NO_MORE_TO_UNDO)
         if any(row.role == "tool" for row in undone):
             lines.append(texts.TOOLS_STAY_DONE)
-        return Answer(text=" ".join(lines), buttons=(button("Bring it back", "undo", "back"),))
+        return Answer(text=" ".join(lines), buttons=(button("Bring it back", "undo", f"back {context.origin}"),))
 
-    async def _bring_back(self, context: CommandContext) -> Answer:
+    async def _bring_back(self, act: str | None, context: CommandContext) -> Answer:
+        """What the command with this key has taken back; without one, the last."""
         if context.is_member:
             raise Refused(texts.UNDO_OF_OTHERS)
-        back = await self._services.conversations.bring_back(self._undoing(context), context.epoch)
+        back = await self._services.conversations.bring_back(replace(self._undoing(context), act=act), context.epoch)
         await self._tracker.memory.amended(*(row.id for row in back))
         if not back:
             raise Refused(texts.NOTHING_TO_BRING_BACK)

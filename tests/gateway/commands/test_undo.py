@@ -15,6 +15,7 @@ from tests.fixtures.scripted_model import ScriptedModel, calls, says
 
 MINE = frozenset((Scope.account("telegram", "42"),))
 ROOM = Scope.room("telegram", "-9")
+SHOWN = "SELECT text FROM messages WHERE kind = 'chat' ORDER BY id"
 
 
 def _asked(model: ScriptedModel, number: int = -1) -> str:
@@ -121,6 +122,47 @@ async def test_an_incognito_conversation_is_undone_without_a_trace(home: Path) -
         assert await _rows(harness, "SELECT * FROM undone") == []
 
 
+async def test_each_of_several_answers_comes_back_in_its_turn(home: Path) -> None:
+    model = ScriptedModel(says("Zero."), says("One."), says("Two."), says("Three."))
+    async with open_gateway(home, model) as harness:
+        await harness.say("The heron is grey")
+        await harness.say("/undo")
+        await harness.say("When does the ferry leave?")
+        await harness.say("/retry")
+        await harness.say("/retry")
+        for wanted in ("Two.", "One.", "Three.", "Two."):
+            await harness.say("/undo back")
+            assert await _rows(harness, SHOWN) == [("When does the ferry leave?",), (wanted,)]
+
+
+async def test_a_button_brings_back_what_it_stands_under(home: Path) -> None:
+    async with open_gateway(home, ScriptedModel()) as harness:
+        await harness.say("The heron is grey")
+        first = (await harness.say("/undo")).answer
+        await harness.say("The walrus is pink")
+        second = (await harness.say("/undo")).answer
+        assert first is not None
+        assert second is not None
+        for pressed, wanted in ((first, "heron"), (first, "heron"), (second, "walrus")):
+            assert wanted in (await harness.say(pressed.buttons[0].id, kind="action")).text
+        await harness.say("/undo")
+        assert "Nothing was taken back" in (await harness.say(second.buttons[0].id, kind="action")).text
+        assert "takes back our last exchange" in (await harness.say("/undo back 2")).text
+
+
+async def test_a_branch_keeps_its_title_without_what_was_said_in_it(home: Path) -> None:
+    async with open_gateway(home, ScriptedModel()) as harness:
+        await harness.say("The heron is grey")
+        await harness.say("/branch")
+        await harness.say("The walrus is pink")
+        await harness.say("/undo")
+        titles = "SELECT title FROM sessions ORDER BY id"
+        assert await _rows(harness, titles) == [("The heron is grey",), ("The heron is grey (branch)",)]
+        await harness.say("/sessions 1")
+        await harness.say("/undo")
+        assert await _rows(harness, titles) == [(None,), (None,)]
+
+
 async def test_an_incognito_answer_that_is_given_anew_and_the_earlier_one_change_places(home: Path) -> None:
     model = ScriptedModel(says("Nine."), says("Ten."), *[says("ok")] * 9)
     async with open_gateway(home, model) as harness:
@@ -162,13 +204,12 @@ async def test_an_exchange_of_which_the_question_was_forgotten_is_one(home: Path
         await harness.say("/retry")
         await harness.say("/forget walrus")
         await harness.say("yes")
-        shown = "SELECT text FROM messages WHERE kind = 'chat' ORDER BY id"
-        assert await _rows(harness, shown) == [("The heron is grey",), ("One.",), ("Three.",)]
+        assert await _rows(harness, SHOWN) == [("The heron is grey",), ("One.",), ("Three.",)]
         assert "no question" in (await harness.say("/retry")).text
         assert "earlier answer" in (await harness.say("/undo back")).text
-        assert await _rows(harness, shown) == [("The heron is grey",), ("One.",), ("Two.",)]
+        assert await _rows(harness, SHOWN) == [("The heron is grey",), ("One.",), ("Two.",)]
         assert "our last exchange" in (await harness.say("/undo")).text
-        assert await _rows(harness, shown) == [("The heron is grey",), ("One.",)]
+        assert await _rows(harness, SHOWN) == [("The heron is grey",), ("One.",)]
         assert "heron" in (await harness.say("/undo")).text
 
 
