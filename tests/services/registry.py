@@ -11,6 +11,7 @@ from typing import Any
 from core.memory.plugins import Plugins
 from core.memory.provider import MemoryProvider
 from tests.services.doubles.double import KEY, Double
+from tests.services.doubles.hindsight import HindsightDouble
 from tests.services.doubles.mem0 import Mem0Double
 
 
@@ -39,5 +40,12 @@ SERVICES: Mapping[str, Service] = {
     ),
     "mem0, self-hosted": Service(
         name="mem0", double=partial(Mem0Double, is_platform=False), options={"deployment": "self_hosted"}, **_MEM0
+    ),
+    "hindsight": Service(
+        name="hindsight",
+        double=HindsightDouble,
+        options={},
+        search_tool="hindsight_recall",
+        add_tool="hindsight_retain",
     ),
 }

@@ -37,9 +37,13 @@ class ServiceSubject(Subject):
     def made(self, home: Path) -> MemoryProvider:
         return self.service.made(home, self.double)
 
-    def copies(self, text: str) -> int:
+    async def copies(self, one: ProviderHarness, text: str) -> int:
         """How often it is kept there."""
         return sum(text in kept for kept in self.double.texts())
+
+    def sent(self) -> str:
+        """All that it was ever told or asked."""
+        return "\n".join([*self.double.sent, *self.double.asked])
 
     def said_of_it(self, one: ProviderHarness) -> str:
         """What the owner may read of it."""
@@ -73,8 +77,8 @@ async def test_it_is_told_what_was_typed_and_under_no_name_of_ours(subject: Serv
         await one.turn("pasted ocelot " * 100)
         await one.carried(3)
         assert one.ends == ["done"] * 3
-        assert subject.copies(SAID) == 1
-        everything = "\n".join([*subject.double.sent, *subject.double.asked])
+        assert await subject.copies(one, SAID) == 1
+        everything = subject.sent()
         for word in ("zebra", "walrus", "ocelot", "sk-ant", "telegram", "account:", "5551234"):
             assert word not in everything
 
@@ -90,7 +94,7 @@ async def test_notes_are_kept_replaced_and_taken_out(subject: ServiceSubject, ho
             await one.notes.log(change)
             await one.memory.on_memory_write()
             await one.carried(number)
-            kept.append((subject.copies(tea), subject.copies(mate)))
+            kept.append((await subject.copies(one, tea), await subject.copies(one, mate)))
             found = "\n".join(await one.recalled("what does Ana like in the morning?"))
             assert ("tea" in found, "mate" in found) == tuple(map(bool, kept[-1]))
             assert await one.recalled("what does Ana like in the morning?", BEN) == []
@@ -109,7 +113,7 @@ async def test_what_is_final_is_not_told_again_and_holds_up_nothing(
         await one.turn("My brother Rui lives in Braga.")
         await one.carried(2)
         assert one.ends == ["buried", "done"]
-        assert (subject.copies(SAID), subject.copies("Braga")) == (0, 1)
+        assert (await subject.copies(one, SAID), await subject.copies(one, "Braga")) == (0, 1)
         error = (await one.outbox.counts()).error
         assert ("key is not accepted" in error) == (fault == "unauthorized")
         assert KEY not in error + subject.said_of_it(one)
@@ -139,7 +143,7 @@ async def test_what_passes_is_told_again_in_order_and_once(
         await one.later(seconds=2 if fault != "limited" else RETRY_AFTER_S + 1)
         await one.carried(3)
         assert one.ends == ["postponed", "done", "done"]
-        assert (subject.copies(SAID), subject.copies("Braga")) == (1, 1)
+        assert (await subject.copies(one, SAID), await subject.copies(one, "Braga")) == (1, 1)
 
 
 @pytest.mark.parametrize("fault", [*FINAL, *PASSING])
@@ -179,7 +183,7 @@ async def test_what_waited_when_the_process_ended_is_told_by_the_next_once(subje
         await one.memory.start()
         await one.later(seconds=3)
         await one.carried(3)
-        assert [subject.copies(text) for text in said] == [1, 1, 1]
+        assert [await subject.copies(one, text) for text in said] == [1, 1, 1]
         assert "Porto" in "\n".join(await one.recalled(ASKED))
 
 

@@ -1,0 +1,50 @@
+#!/bin/sh
+# Makes the environments of the real engines that `make services` runs, each its own, since they exclude each other, and
+# outside of the repository. Which of them there are now is printed, and why one is not; the exit code is 0 all the same.
+# Names as arguments make only those.
+set -u
+cd "$(dirname "$0")/../.."
+root=${MNEME_SERVICES:-${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/mneme-services}
+wanted=${*:-mem0 hindsight openviking byterover}
+mkdir -p "$root"
+
+# $1: name; the rest: what is installed. The folder keeps what it was made of.
+made() {
+    name=$1
+    shift
+    folder=$root/$name
+    if [ "$(cat "$folder/ready" 2>/dev/null)" = "$*" ]; then
+        echo "$name: ready in $folder"
+        return
+    fi
+    echo "$name: installing $* into $folder ..."
+    rm -rf "$folder"
+    if install_"$kind" "$@" >"$root/$name.log" 2>&1; then
+        printf '%s' "$*" >"$folder/ready"
+        echo "$name: ready in $folder"
+    else
+        echo "$name: CANNOT BE INSTALLED HERE, so it is left out; $root/$name.log says why:"
+        tail -n 3 "$root/$name.log"
+    fi
+}
+
+install_python() {
+    "${PYTHON:-python3}" -m venv "$folder" && "$folder/bin/python" -m pip install -q --no-input \
+        --disable-pip-version-check --root-user-action ignore "$@"
+}
+
+install_node() {
+    mkdir -p "$folder" && npm install --silent --no-audit --no-fund --prefix "$folder" "$@"
+}
+
+for engine in $wanted; do
+    kind=python
+    case $engine in
+    # It is a library, and runs with us in one process.
+    mem0) made mem0 --editable "$PWD[test,mem0]" --constraint constraints.txt ;;
+    hindsight) made hindsight "hindsight-api-slim[embedded-db]==1.1.0" ;;
+    openviking) made openviking "openviking==0.5.2" ;;
+    byterover) kind=node && made byterover "byterover-cli@3.14.0" ;;
+    *) echo "$engine: there is no such engine" >&2 && exit 2 ;;
+    esac
+done
