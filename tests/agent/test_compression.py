@@ -277,7 +277,7 @@ async def test_a_summary_is_forgotten_with_what_it_repeats(home: Path) -> None:
         exported = (await harness.say("/export")).answer
         assert exported is not None
         assert "heron knows when it leaves" in exported.files[1].content.decode().partition("is for reference")[2]
-        await harness.say("/forget heron")
+        assert "summaries (of which the lines go that say it)" in (await harness.say("/forget heron")).text
         await harness.say("yes")
         assert [row for row in await history(harness) if "heron" in str(row)] == []
         (left,) = [row.text for row in await history(harness) if row.kind == "summary"]
