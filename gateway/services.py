@@ -188,8 +188,7 @@ def chosen(settings: Settings) -> tuple[list[MemoryProvider], Mapping[str, str]]
     limit = settings.memory.max_external
     found: list[MemoryProvider] = []
     wrong: dict[str, str] = {}
-    for name in [name for name, table in settings.memory.providers.items() if table.enabled]:
-        table = settings.memory.providers[name]
+    for name, table in [one for one in settings.memory.providers.items() if one[1].enabled]:
         if len(found) >= limit:
             off = f"The memory {name} is off: memory.max_external lets {limit} be on at a time."
             wrong[name] = f"{off} Set enabled = false for another one, or raise it."

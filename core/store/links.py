@@ -17,6 +17,7 @@ from core.store import epoch, people, rows
 from core.store.people import new_code, typed_code
 from core.store.rows import Connection, Values
 from core.store.sqlite.database import Database
+from core.text.normalize import language_data
 from core.types import Account, Address, Scope
 
 
@@ -70,15 +71,7 @@ SERVE_AGAIN = (
 )
 """The owner's yes is the latest word, also on somebody who was removed before or waits to be let in."""
 
-OWNERS = (
-    "That account is my owner's. Accounts become the owner's only by the settings (`[owner]` in mneme.toml) or, at the "
-    "machine, by `mneme approve CODE --owner`; never from a chat."
-)
-NO_LINK = "Nothing is waiting for that, or not any more. `/link` in a direct chat on one of the platforms begins anew."
-WRONG_LINK_CODE = (
-    "That code is wrong, was used, or is older than ten minutes. `/link` in a direct chat with me on the other "
-    "platform gives a new one."
-)
+WHY_NOT = language_data("links", "core.store")
 
 
 class Links:
@@ -110,7 +103,7 @@ class Links:
             _refuse_owner(connection, by.account)
             row = connection.execute(LINK, values).fetchone()
             if row is None or row["joined_at"] is not None or row["claimed"] not in (None, by.account.key):
-                raise Refused(WRONG_LINK_CODE)
+                raise Refused(WHY_NOT["wrong_code"])
             offered = rows.account_in(row)
             _refuse_owner(connection, offered)
             if by.account in [named.account for named in _accounts(connection, offered)]:
@@ -129,11 +122,11 @@ class Links:
             row = connection.execute(LINK, values).fetchone()
             claimed = None if row is None else rows.account_of(row["claimed"])
             if claimed is None:
-                raise Refused(NO_LINK)
+                raise Refused(WHY_NOT["no_link"])
             offered = rows.account_in(row)
             is_last = account == offered and row["agreed_at"] is not None
             if not is_last and account != claimed:
-                raise Refused(NO_LINK)
+                raise Refused(WHY_NOT["no_link"])
             if row["joined_at"] is None and row["token"] is None:
                 _refuse_owner(connection, offered)
                 _refuse_owner(connection, claimed)
@@ -201,7 +194,7 @@ def _values(digest: str, now: datetime) -> dict[str, object]:
 
 def _refuse_owner(connection: Connection, account: Account) -> None:
     if people.is_owners(connection, account):
-        raise Refused(OWNERS)
+        raise Refused(WHY_NOT["owners"])
 
 
 def _accounts(connection: Connection, account: Account) -> list[NamedAccount]:

@@ -121,9 +121,8 @@ def _in_characters(number: int) -> str:
         rest = number % 10_000
         gap = "零" if 0 < rest < 1_000 else ""
         return f"{_in_characters(number // 10_000)}万{gap}{_in_characters(rest) if rest else ''}"
-    signs = "".join(
-        _DIGITS[int(digit)] + unit for digit, unit in zip(f"{number:04}", ("千", "百", "十", ""), strict=True)
-    )
+    places = zip(f"{number:04}", ("千", "百", "十", ""), strict=True)
+    signs = "".join(_DIGITS[int(digit)] + unit for digit, unit in places)
     written = re.sub("零[千百十零]*", "零", signs).strip("零") or "零"
     return written[1:] if written.startswith("一十") else written
 
