@@ -116,8 +116,9 @@ class Prompt:
         return "\n\n".join(section for section in sections if section)
 
     def _guidance_in(self, session: Session) -> str:
-        there = {tool.name for tool in self.tools if serves(tool, session)}
-        lines = []
+        serving, lines = [tool for tool in self.tools if serves(tool, session)], []
+        # In a schedule nothing is kept or planned.
+        there = {tool.name for tool in serving if tool.is_reading or session.is_remembered}
         for line in self._guidance:
             found = _OF_TOOL.fullmatch(line)
             if found is None or found[1] in there:
