@@ -62,7 +62,8 @@ def _as_in_chat(group: str, name: str, listing: Callable[..., None], about: str)
 
     commands = typer.Typer(cls=shell.Group, help=about)
     commands.command("list")(listing)
-    for action, help_text in texts.table(f"{name.upper()}_ACTIONS").items():
+    helps = texts.table("SKILLS_ACTIONS") if name == "skills" else texts.table("MEMORY_ACTIONS")
+    for action, help_text in helps.items():
         commands.command(action, help=help_text)(as_in_chat(action))
     return commands
 
