@@ -45,10 +45,11 @@ _PARTS = f"""
     SELECT id FROM sessions WHERE id = :session OR COALESCE(root_id, id) = :root
         AND NOT is_delegated AND {visible("sessions.scope_id")}
 """
-_AT_THE_END = f"""{_ITEM} FROM parts CROSS JOIN messages ON messages.id IN (
-    SELECT messages.id FROM messages WHERE messages.session_id = parts.id AND {SHOWN} {_OUTSIDE}
-    ORDER BY messages.id {{0}} LIMIT :bookend
-) ORDER BY messages.id {{0}} LIMIT :bookend"""
+_ENDS = f"SELECT messages.id FROM messages WHERE messages.session_id = parts.id AND {SHOWN} {_OUTSIDE} ORDER BY 1 {{0}}"
+_AT_THE_END = f"""{_ITEM} FROM (
+    SELECT id FROM parts ORDER BY ({_ENDS} LIMIT 1) {{0}} NULLS LAST LIMIT :bookend
+) AS parts CROSS JOIN messages ON messages.id IN ({_ENDS} LIMIT :bookend) ORDER BY messages.id {{0}} LIMIT :bookend"""
+"""Of so many parts as messages: a conversation without end has hundreds."""
 _AROUND = f"""
     WITH parts (id) AS ({_PARTS})
     SELECT * FROM (SELECT 0, {_AT_THE_END.format("")})
