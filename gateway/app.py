@@ -258,7 +258,8 @@ async def build_router(
     sessions = SessionTracker(conversations, prompt, memory, clock, settings.model, helper, boundary)
     prompt.longest = windows.longest
     tool_runner = ToolRunner(tools, settings.model.tool_timeout_s)
-    flush, summarizer = Flush(metered, tool_runner, settings.model, clock), Summarizer(helper, cheap, clock, zone)
+    flush = Flush(metered, tool_runner, settings.model, clock)
+    summarizer = Summarizer(helper, cheap, windows, clock, services.zone)
     threshold = settings.compression.threshold
     compressor = Compressor(conversations, sessions, memory, flush, summarizer, windows, threshold)
     agent = Agent(metered, conversations, compressor, prompt, tool_runner, clock, settings.model)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from config.settings import Delegation, ModelOptions
-from core.agent.prompt import Prompt, conversation, described, mark, marked, serves
+from core.agent.prompt import Prompt, request, serves
 from core.agent.tool_runner import ToolRunner
 from core.agent.turn import last_row, spoken, tool_calls
 from core.errors import LimitReached, ModelError, StoreError, ToolError
@@ -23,7 +23,7 @@ from core.memory.manager import MemoryManager
 from core.ports import Clock, Model
 from core.store.sessions import Conversations
 from core.text.normalize import language_data, shortened
-from core.types import Completion, Message, Payer, Request, Sender, Session, Tool, ToolContext
+from core.types import Completion, Message, Payer, Sender, Session, Tool, ToolContext
 
 NAME = "delegate"
 AT_ONCE = 3
@@ -132,13 +132,6 @@ class Delegate:
 
     async def _ask(self, rows: Sequence[Message], tools: Sequence[Tool], context: ToolContext) -> Completion:
         """Paid for by whoever pays for the conversation."""
-        request = Request(
-            system=({"type": "text", "text": _told()["delegated"], "cache_control": mark(self.options.cache)},),
-            messages=marked(conversation(rows), self.options.cache),
-            tools=described(tools, context.session),
-            model=self.options.chat,
-            max_tokens=self.options.max_tokens,
-            kind="delegation",
-            payer=Payer(session_id=context.session.parent_id, scope=context.scope, user_id=context.sender.id),
-        )
-        return await self.model.complete(request, lambda _: None, lambda _: None)
+        payer = Payer(session_id=context.session.parent_id, scope=context.scope, user_id=context.sender.id)
+        asked = request(context.session, rows, tools, self.options, payer, "delegation")
+        return await self.model.complete(asked, lambda _: None, lambda _: None)

@@ -19,12 +19,12 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from config.settings import CacheLife
+from config.settings import CacheLife, ModelOptions
 from core.agent.context_files import OwnerFiles
 from core.guard.fence import ANSWERED, ANSWERING, DELIVERED, FORWARDED, MARK_LETTERS, fence, neutralise, said, told
 from core.guard.fence import mark as account_mark
 from core.memory.manager import MemoryManager
-from core.types import Account, Attachment, Json, Message, Quoted, Session, Tool, ToolContext
+from core.types import Account, Attachment, CallKind, Json, Message, Payer, Quoted, Request, Session, Tool, ToolContext
 
 CHARS_PER_TOKEN = 3.5  # no tokenizer exists outside the provider; real usage corrects this after the first call
 LEFT_OUT = "[… {count:,} characters are left out here; nothing of it is lost …]"
@@ -278,6 +278,28 @@ def serves(tool: Tool, session: Session) -> bool:
     if session.is_incognito:
         return tool.is_reading
     return not tool.is_outside or session.is_remembered
+
+
+def request(
+    session: Session,
+    rows: Sequence[Message],
+    tools: Iterable[Tool],
+    options: ModelOptions,
+    payer: Payer,
+    kind: CallKind = "chat",
+    turn: str = "",
+) -> Request:
+    """What the model of a session is asked behind these rows. Each extends the one before, for the provider's cache."""
+    return Request(
+        system=({"type": "text", "text": session.system_prompt, "cache_control": mark(options.cache)},),
+        messages=marked(conversation(rows), options.cache),
+        tools=described(tools, session),
+        model=session.model,
+        max_tokens=options.max_tokens,
+        kind=kind,
+        payer=payer,
+        turn=turn,
+    )
 
 
 def conversation(rows: Sequence[Message]) -> list[dict[str, Any]]:

@@ -154,7 +154,6 @@ class SessionTracker:
         session: Session,
         parts: Parts,
         summary: str,
-        sent: Mapping[int, tuple[Json, ...]],
         turn: Turn,
         *,
         is_by_hand: bool = False,
@@ -177,7 +176,7 @@ class SessionTracker:
             created_at=child.started_at,
             tool_name="compress" if is_by_hand else None,
         )
-        return await self._followed(session, child, "compression", turn.epoch, row if summary else None, sent)
+        return await self._followed(session, child, "compression", turn.epoch, row if summary else None, parts.sent)
 
     async def end(self, session: Session) -> None:
         """Ends the session because the person starts another."""

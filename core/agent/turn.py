@@ -12,9 +12,9 @@ from datetime import datetime
 from typing import Any
 
 from config.settings import ModelOptions
-from core.agent.compression import FIRST_LOOK, MOST_MESSAGES, Compressor
+from core.agent.compression import MOST_MESSAGES, Compressor
 from core.agent.offline import MODEL as OFFLINE
-from core.agent.prompt import CHARS_PER_TOKEN, Prompt, conversation, described, mark, marked, tokens, with_attachments
+from core.agent.prompt import CHARS_PER_TOKEN, Prompt, request, tokens, with_attachments
 from core.agent.sessions import Turn
 from core.agent.tool_runner import ToolRunner
 from core.errors import MnemeError, ModelError, StaleReadError
@@ -24,14 +24,14 @@ from core.ports import Clock, Tell
 from core.store.actions import ButtonAction
 from core.store.sessions import Conversations
 from core.store.usage import ModelCall
-from core.types import Answer, Completion, Inbound, Json, Message, Quoted, Request, Session, ToolContext, Usage
+from core.types import Answer, Completion, Inbound, Json, Message, Quoted, Session, ToolContext, Usage
 
 STOPPED = "[stopped]"
 BADGE = "🕶 _incognito_"  # above every answer of such a conversation
 _ENDINGS = {
     "max_tokens": "[cut off: the answer reached its length limit; say “go on” for the rest]",
     "refusal": "[The model declined to answer this.]",
-    "model_context_window_exceeded": "[cut off: this conversation is too long for the model; /new starts another]",
+    "model_context_window_exceeded": "[cut off: the model's window is full; say “go on” for the rest]",
 }
 
 
@@ -92,7 +92,6 @@ class Agent:
 
     def __post_init__(self) -> None:
         self.sessions = self.compressor.sessions
-        self._near_tokens = FIRST_LOOK * min([self.options.window_tokens, *self.options.windows.values()])
         self._running: dict[str, RunningTurn] = {}  # by the key of the outbox item
 
     async def answer(self, turn: Turn, show: Tell) -> RunningTurn:
@@ -172,7 +171,7 @@ class Agent:
     ) -> tuple[Session, list[Message]]:
         """See `Compressor.fitted`, which is not asked where a request is far from any limit."""
         taken = tokens(session, rows) + len(coming)
-        if taken <= self._near_tokens and len(rows) <= MOST_MESSAGES:
+        if taken <= self.compressor.windows.near_tokens and len(rows) <= MOST_MESSAGES:
             return session, rows
         return await self.compressor.fitted(session, rows, turn, coming)
 
@@ -272,17 +271,10 @@ class Agent:
     async def _ask(self, running: RunningTurn) -> Completion:
         running.begin_call()
         session = running.session
-        request = Request(
-            system=({"type": "text", "text": session.system_prompt, "cache_control": mark(self.options.cache)},),
-            messages=marked(conversation(running.rows), self.options.cache),
-            tools=described(self.tool_runner.tools.values(), session),
-            model=session.model,
-            max_tokens=self.options.max_tokens,
-            payer=running.turn.payer(session),
-            turn=running.turn.outbox_item.key,
-        )
+        payer, key = running.turn.payer(session), running.turn.outbox_item.key
+        asked = request(session, running.rows, self.tool_runner.tools.values(), self.options, payer, turn=key)
         running.is_asking = True
-        completion, call = await self.model.measured(request, running.on_text, running.on_wait)
+        completion, call = await self.model.measured(asked, running.on_text, running.on_wait)
         running.is_untouched = False
         running.calls += [] if call is None else [replace(call, turns=int(not running.has_asked))]
         running.has_asked, running.is_asking = True, False
@@ -302,7 +294,7 @@ class Agent:
     async def _finish(self, running: RunningTurn, row: Message) -> RunningTurn:
         answer = Answer(text=running.with_last(row.text))
         running.has_condensed = _is_first_since_condensed(running.session, running.rows)
-        is_near = tokens(running.session, running.rows) > self._near_tokens
+        is_near = tokens(running.session, running.rows) > self.compressor.windows.near_tokens
         running.is_too_long = is_near and self.compressor.has_given_up(running.session)
         await self._store(running, [row], answer)
         self._running.pop(running.turn.outbox_item.key, None)

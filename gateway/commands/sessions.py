@@ -99,8 +99,8 @@ class SessionCommands:
             is_owner=context.is_owner,
             epoch=context.epoch,
         )
-        await self._compressor.by_hand(context.session, turn, focus)
-        return Answer(text=texts.COMPRESSED)
+        child = await self._compressor.by_hand(context.session, turn, focus)
+        return Answer(text=texts.CONDENSED_INCOGNITO if child.is_incognito else texts.COMPRESSED)
 
     async def _incognito(self, state: str, context: CommandContext) -> Answer:
         if state not in ("", "on", "off"):

@@ -176,7 +176,7 @@ async def test_an_echoed_fence_is_not_shown_and_not_stored(home: Path) -> None:
     [
         ("max_tokens", "cut off: the answer reached its length limit"),
         ("refusal", "declined"),
-        ("model_context_window_exceeded", "too long for the model"),
+        ("model_context_window_exceeded", "say “go on” for the rest"),
     ],
 )
 async def test_every_ending_is_said(home: Path, reason: str, mark: str) -> None:

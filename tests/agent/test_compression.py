@@ -3,25 +3,26 @@ and that every word of it is still there."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from zoneinfo import ZoneInfo
 
 import pytest
 
+from core.agent import compression
 from core.agent.compression import FUTILE, MOST_MESSAGES, Windows
-from core.agent.summary import parted, pruned, ruled
 from core.errors import ModelError, StaleReadError, StoreError
 from core.models.claude import Claude
 from core.types import Completion, Message, Request, Session, Usage
 from gateway import queues, texts
 from tests.fixtures.clock import SteadyClock
-from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
+from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
 from tests.fixtures.messages_api import MessagesApi
 from tests.fixtures.samples import ANA, message
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
+from tests.privacy.test_incognito import on_disk
 
 SMALL = "[model]\nwindow_tokens = 20000\n"
 MINE = frozenset({ANA})
@@ -191,7 +192,7 @@ async def test_before_it_the_model_may_keep_something_and_nobody_sees_it(home: P
         assert "boat at nine" in (await harness.say("/memory")).text
         flush = made(model)
         assert flush[0].tools == model.requests[0].tools, "it is read from the cache"
-        assert "Not now" in str(flush[1].messages[-1])
+        assert "There is no tool session_search" in str(flush[1].messages[-1])
 
 
 async def test_compress_does_it_at_once_and_says_so_once(home: Path) -> None:
@@ -301,32 +302,11 @@ async def test_how_much_a_model_reads_is_asked_of_its_server_once(home: Path) ->
 
         windows = Windows(options.model_copy(update={"windows": {"mine": 9000}}), ask)
         assert await windows.learn("mine") == 9000
-        assert [await windows.learn("claude-sonnet-5-5") for _ in range(2)] == [120_000, 120_000]
+        at_once = [windows.learn("claude-sonnet-5-5") for _ in range(3)]
+        assert await asyncio.gather(*at_once) == [120_000] * 3
         assert await windows.learn("unknown") == options.window_tokens
         assert asked_of == ["claude-sonnet-5-5", "unknown"]
         await claude.close()
-
-
-def test_a_history_of_only_tool_calls_has_a_summary_too() -> None:
-    rows = [message(1, "found " * 200, id=number, role="tool", tool_name="session_search") for number in range(1, 40)]
-    parts = parted(rows, 1_000, 1_000)
-    assert (list(parts.head), list(parts.tail), len(parts.middle)) == ([], [], 39)
-    assert "39 rows of tools: session_search" in ruled(rows, "", ZoneInfo("UTC"), 3_000)
-
-
-def test_of_equal_results_the_last_stays_and_old_pictures_are_named() -> None:
-    picture = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}}
-    seen = ({"type": "text", "text": "[a time line]"}, picture, {"type": "text", "text": "Look"})
-    rows = [message(1, "Look", id=1, sent=seen)]
-    for number in (2, 3):
-        block = {"type": "tool_result", "tool_use_id": f"t{number}", "content": "found " * 100}
-        rows.append(message(1, "found " * 100, id=number, role="tool", tool_name="look", blocks=(block,)))
-    shown, again, last = pruned(rows, rows[1:])
-    assert "image" not in str(shown.sent)
-    assert "a picture, shown earlier" in str(shown.sent)
-    assert again.sent is not None
-    assert "the same as later" in again.sent[0]["content"]
-    assert last.sent is None, "the last turn is still being worked with"
 
 
 async def test_more_than_5000_messages_are_condensed_however_short_they_are(home: Path) -> None:
@@ -347,34 +327,6 @@ async def test_more_than_5000_messages_are_condensed_however_short_they_are(home
         assert len(made(model)) == 1, "the flush"
 
 
-def test_one_summary_by_rules_after_the_other_keeps_what_all_of_them_state() -> None:
-    summary = "## Goal\n- Sail to Porto."
-    for number, name in enumerate(("green", "white", "blue", "red")):
-        said = [f"We decided that boat {number} is {name}.", *(f"Crate {number}{crate}." for crate in range(40))]
-        rows = [message(1, text, id=at) for at, text in enumerate(said, 1)]
-        summary = ruled(rows, summary, ZoneInfo("UTC"), 3_000)
-    assert [summary.partition("## Done")[0].count(f"boat {number} is ") for number in range(4)] == [1, 1, 1, 1]
-    assert summary.startswith("## Goal\n- Sail to Porto.\n\n## Decisions and statements\n- We decided")
-    assert (summary.count("## "), summary.count("earlier ones"), len(summary) < 3_000) == (3, 1, True)
-
-
-def test_what_tools_gave_is_one_line_and_arguments_stay_json() -> None:
-    call = {"type": "tool_use", "id": "t1", "name": "note", "input": {"text": "x" * 9_000, "list": list(range(99))}}
-    result = {"type": "tool_result", "tool_use_id": "t1", "content": "y" * 50_000_000}
-    rows = [
-        message(1, id=1),
-        message(1, "", id=2, role="assistant", blocks=(call,)),
-        message(1, "y" * 50_000_000, id=3, role="tool", tool_name="note", blocks=(result,)),
-    ]
-    said, called, given = pruned(rows)
-    assert said.sent is None
-    assert called.sent is not None
-    assert len(json.dumps(called.sent[0]["input"])) < 1_000
-    assert given.sent is not None
-    assert given.sent[0]["tool_use_id"] == "t1"
-    assert len(given.sent[0]["content"]) < 300
-
-
 async def test_of_two_processes_one_condenses_it_and_nothing_is_half_done(home: Path) -> None:
     async with open_gateway(home, quiet()) as harness:
         await harness.say("We plan the trip to Lisbon.")
@@ -389,3 +341,201 @@ async def test_of_two_processes_one_condenses_it_and_nothing_is_half_done(home: 
         with pytest.raises(StoreError):
             await conversations.create(broken, "compression", summary=replace(summary, role=None))  # type: ignore[arg-type]
         assert (await open_session(harness)).id == opened.id, "a failure in its middle leaves all as it was"
+
+
+@pytest.mark.parametrize(
+    ("threshold", "taken", "coming", "is_condensed"),
+    [
+        (0.75, 14_000, 100, False),
+        (0.75, 15_100, 100, True),
+        (0.75, 14_000, 6_000, True),
+        (0.5, 10_100, 100, True),
+        (0.5, 9_000, 100, False),
+        (0.9, 15_100, 100, False),
+    ],
+)
+async def test_it_comes_before_the_request_that_would_be_more_than_the_threshold(
+    home: Path, threshold: float, taken: int, coming: int, is_condensed: bool
+) -> None:
+    """By what the server has counted last, and an estimate of what is new."""
+    model = ScriptedModel(*[says("ok")] * 6, says("ok", usage=Usage(input=10, cache_read=taken, output=10)))
+    async with open_gateway(home, model, f"{SMALL}[compression]\nthreshold = {threshold}\n") as harness:
+        await grown(harness, 6)
+        reply = await harness.say("x" * coming)
+        assert (texts.CONDENSED in reply.text) == is_condensed
+
+
+async def test_what_the_server_counts_says_whether_it_helped(home: Path) -> None:
+    """What stands in every request takes nearly all of the window: each compression would be followed by the next."""
+
+    def answer(request: Request) -> Completion:
+        return says("ok", usage=Usage(input=14_500 + len(json.dumps(request.messages)) // 4, output=5))
+
+    model = ScriptedModel(*[says("ok", usage=Usage())] * 6, *[answer] * 60)
+    async with open_gateway(home, model, SMALL) as harness:
+        replies = [await harness.say(long(number)) for number in range(20)]
+        assert [texts.TOO_LONG in reply.text for reply in replies].count(True) == 1
+        assert [texts.CONDENSED in reply.text for reply in replies].count(True) == FUTILE
+        assert texts.COMPRESSED in (await harness.say("/compress")).text, "by hand it can still be done"
+
+
+async def test_a_model_that_refuses_what_is_left_as_well_is_asked_no_third_time(home: Path) -> None:
+    model = ScriptedModel(*[says("ok")] * 6, *[ModelError("This is too long.", status=413)] * 2, says("fine"))
+    async with open_gateway(home, model) as harness:
+        await grown(harness, 5)
+        assert "This is too long." in (await harness.say("And now?")).text
+        assert model.script == [says("fine")]
+        assert (await harness.say("Still there?")).text.startswith("fine"), (
+            "what was said is there, the next one goes on"
+        )
+        assert "And now?" in asked(model.requests[-1])
+
+
+async def test_a_window_that_the_server_tells_when_it_refuses_is_kept(home: Path) -> None:
+    """A local model reads much less than is assumed: it is asked, and from then on nothing is refused any more."""
+    model = quiet()
+    model.script.insert(3, ModelError("too long", status=413))
+    async with open_gateway(home, model, titles=Local(GOOD)) as harness:
+        await grown(harness, 14)
+        sent = [len(asked(request)) / 3.5 for request in model.requests[5:]]
+        assert max(sent) < 12_000
+        assert (await open_session(harness)).title == "Trip #5"
+
+
+class Local(ScriptedModel):
+    """A helper whose server reads little, and says so."""
+
+    def __init__(self, summary: str) -> None:
+        super().__init__(*helping(summary).script)
+        self.was_asked: list[str] = []
+
+    async def window(self, model: str) -> int:
+        self.was_asked.append(model)
+        return 12_000
+
+
+async def test_a_helper_that_reads_little_is_given_no_more_at_once(home: Path) -> None:
+    helper = Local(GOOD)
+    async with open_gateway(home, quiet(), titles=helper) as harness:
+        await grown(harness, 12)
+        await harness.say("/compress")
+        assert len(made(helper)) > 2
+        assert max(len(asked(request)) / 3.5 for request in made(helper)) < 5_500
+        assert all("What was condensed before:\n\n## Goal" in asked(request) for request in made(helper)[1:])
+        assert sorted(helper.was_asked) == sorted(set(helper.was_asked)), "once for each model"
+
+
+async def test_an_answer_that_filled_the_window_is_gone_on_with(home: Path) -> None:
+    full = says("and so", "model_context_window_exceeded", usage=Usage(input=19_000, output=1_000))
+    model = ScriptedModel(*[says("ok")] * 6, full, says("nothing to keep"), says("it ended"))
+    async with open_gateway(home, model, SMALL) as harness:
+        await grown(harness, 5)
+        assert "say “go on” for the rest" in (await harness.say("Tell me all of it")).text
+        assert (await harness.say("go on")).text == f"it ended\n\n{texts.CONDENSED}"
+        assert "and so" in asked(model.requests[-1])
+
+
+async def test_a_turn_of_only_tool_calls_stays_within_the_window(home: Path) -> None:
+    """Each finds as much as a tool may give; all of them together would fill the window many times."""
+    left = iter(range(20))
+
+    def answer(request: Request) -> Completion:
+        if not asked(request).count("Look it all up") or (number := next(left, None)) is None:
+            return says("done", usage=Usage())
+        search = {"query": f"quay {number}", "limit": 10, "budget_chars": 50_000}
+        return replace(calls(("session_search", search), ("session_search", search | {"page": 2})), usage=Usage())
+
+    model = ScriptedModel(*[answer] * 99)
+    async with open_gateway(home, model, f"{SMALL}max_rounds = 40\n") as harness:
+        for number in range(40):
+            await harness.say(long(number))
+            await harness.say("/new")
+        assert (await harness.say("Look it all up")).text.startswith("done")
+        assert max(len(row.text) for row in await history(harness)) > 19_000
+        requests = [request for request in model.requests if "Look it all up" in asked(request)]
+        assert len(requests) == 21, "no flush: nothing of what was said is condensed"
+        for request in requests:
+            sent = [block for turn in request.messages for block in turn["content"]]
+            assert sum(len(json.dumps(block)) for block in sent) / 3.5 < 20_000
+            called = [block["id"] for block in sent if block["type"] == "tool_use"]
+            assert [block["tool_use_id"] for block in sent if block["type"] == "tool_result"] == called
+
+
+@pytest.mark.parametrize("who", ["the helper", "the model"])
+async def test_one_that_never_answers_holds_nothing_up(home: Path, monkeypatch: pytest.MonkeyPatch, who: str) -> None:
+    monkeypatch.setattr(compression, "SUMMARY_S" if who == "the helper" else "FLUSH_S", 0.05)
+    model, helper = Silent(), Silent()
+    if who == "the helper":
+        model.answers = ("chat", "compression")
+    else:
+        helper.answers = ("title", "compression")
+    async with open_gateway(home, model, SMALL, titles=helper) as harness:
+        await grown(harness, 10)
+        (summary,) = [row.text for row in await history(harness) if row.kind == "summary"]
+        assert ("## Done" if who == "the helper" else "nine, not ten") in summary
+
+
+class Silent(ScriptedModel):
+    """Never answers what it is not there for."""
+
+    answers: tuple[str, ...] = ("chat", "title")
+
+    async def complete(self, request: Request, on_text: Any, on_wait: Any) -> Completion:
+        if request.kind not in self.answers:
+            await asyncio.Event().wait()
+        return says(GOOD if request.kind == "compression" and not request.tools else "ok", usage=Usage())
+
+
+async def test_several_long_messages_of_one_turn_are_each_cut_and_answered(home: Path) -> None:
+    model = quiet()
+    async with open_gateway(home, model, SMALL) as harness:
+        said = [harness.inbound(f"BEGIN{number} " + "word " * 40_000 + f"END{number}") for number in range(4)]
+        replies = [KeptReply() for _ in said]
+        numbers = [await harness.router.admit(one, reply) for one, reply in zip(said, replies, strict=True)]
+        await asyncio.gather(*[harness.router.serve(number) for number in numbers if number is not None])
+        assert any(reply.answer is not None and "ok" in reply.text for reply in replies)
+        stored = [row.text for row in await history(harness) if row.role == "user" and row.kind == "chat"]
+        assert stored == [one.text for one in said]
+
+
+async def test_in_incognito_nothing_is_kept_before_and_nothing_promised(home: Path) -> None:
+    model, helper = quiet(), helping(GOOD)
+    async with open_gateway(home, model, SMALL, titles=helper) as harness:
+        await harness.say("/incognito")
+        await grown(harness, 4)
+        assert (await harness.say("/compress")).text.endswith(texts.CONDENSED_INCOGNITO)
+        assert made(model) == [], "no flush"
+        assert len(made(helper)) == 1
+        assert "session_search finds" not in asked(model.requests[-1])
+        await harness.say("And now?")
+        assert "nine, not ten" in asked(model.requests[-1])
+    assert on_disk(home, "nine, not ten") == []
+
+
+async def test_before_a_boundary_the_model_may_keep_something_too(home: Path) -> None:
+    model = quiet()
+    async with open_gateway(home, model, "[sessions]\nidle_hours = 2.0\n") as harness:
+        await harness.say("We plan the trip to Lisbon.")
+        await harness.services.database.execute("UPDATE messages SET created_at = created_at - 7300")
+        assert (await harness.say("Hello again")).text == "ok", "quietly"
+        assert [request.kind for request in model.requests] == ["chat", "compression", "chat"]
+        assert "trip" in asked(model.requests[1])
+        assert "trip" not in asked(model.requests[2])
+
+
+async def test_two_processes_that_condense_at_once_lose_nothing(home: Path) -> None:
+    one_model, other_model = quiet(), quiet()
+    async with open_gateway(home, one_model, SMALL) as one, open_gateway(home, other_model, SMALL) as other:
+        await grown(one, 8)
+        said = [long(number) for number in range(100, 106)]
+        replies = await asyncio.gather(
+            *[one.say(text, message_id=f"a{text[5:8]}") for text in said[:3]],
+            *[other.say(text, message_id=f"b{text[5:8]}") for text in said[3:]],
+        )
+        assert all("ok" in reply.text for reply in replies if reply.answer is not None)
+        rows = await one.services.database.fetch_all("SELECT text FROM messages WHERE role = 'user' AND kind = 'chat'")
+        assert {row["text"] for row in rows} >= {"We plan the trip to Lisbon.", *said, *(long(at) for at in range(8))}
+        assert len(await one.services.conversations.recent(MINE, 10)) == 1
+        found = await one.services.database.fetch_all("SELECT parent_id, COUNT(*) AS many FROM sessions GROUP BY 1")
+        assert {row["many"] for row in found} == {1}, "no session goes on twice"
+        assert len(found) > 1
