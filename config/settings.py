@@ -226,7 +226,7 @@ class MemoryOptions(_Section):
 
 
 class SkillOptions(_Section):
-    folders: Annotated[tuple[Annotated[Path, AfterValidator(Path.expanduser)], ...], Field(strict=False)]
+    folders: Folders
     index_chars: Count
 
 
