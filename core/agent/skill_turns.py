@@ -13,17 +13,19 @@ from core.agent.prompt import CALLS_MANY, tool_calls_of
 from core.errors import Refused
 from core.facts.evidence import pattern
 from core.guard.fence import CALLED, NUDGED, neutralise, typed_part
-from core.skills.folders import NAME_CHARS, Skill
+from core.skills.folders import Skill
 from core.skills.library import SkillTools
 from core.store.rows import turns
-from core.types import Json, Message, Scope, ToolContext
+from core.types import Message, Scope, ToolContext
 
 TURNS_BETWEEN, LOOKED_AT = 8, 200
 """So many turns, within so many messages, have no second nudge."""
 _CALL = re.compile(r"/(?P<by>skill(?:@\w+)?\s+)?(?P<name>[\w-]+)(?:@\w+)?(?:\s+(?P<words>.*))?", re.DOTALL | re.I)
-_WORKED = "the last turn took {calls} calls of tools. If that way will be needed again, keep it with skill_manage"
-_CORRECTED = "the person may be correcting how you do something. If so, and it holds for next time too, keep it with "
-_CORRECTED += "skill_manage; what is true of people is a note"
+_WORKED = "the last turn took {calls} calls of tools. If that way will be needed again, "
+_CORRECTED = "the person may be correcting how you do something. If so, and it holds for next time too, "
+_KEEP = (
+    "keep it with skill_manage, or mend the skill that you used where it fell short; what is true of people is a note"
+)
 
 
 @dataclass(frozen=True)
@@ -75,17 +77,15 @@ class SkillTurns:
         others, whose skills the owner decides on."""
         latest = turns(earlier[-LOOKED_AT:])[-TURNS_BETWEEN:]
         is_foreign = context.scope.is_room and context.scopes == {context.scope}
-        if not latest or is_foreign or not context.session.is_remembered:
+        if not latest or is_foreign or not context.session.is_remembered or any(map(_is_nudged, latest)):
             return ""
         calls = tool_calls_of(latest[-1])
-        if any(call["name"] == "skill_manage" for call in calls) or _starting(NUDGED, *latest):
+        if any(call["name"] == "skill_manage" for call in calls):
             return ""
         said = (row.text for row in rows if _is_typed(row) and not row.text.startswith("/"))
-        is_corrected = any(map(self.cue.match, said)) and not _asks(latest[-1])
-        if not is_corrected and len(calls) < CALLS_MANY:
-            return ""
-        learned = _CORRECTED if is_corrected else _WORKED.format(calls=len(calls))
-        return f"[{NUDGED}: {learned}{_mending(calls, latest[-1])}.]"
+        if any(map(self.cue.match, said)) and not _asks(latest[-1]):
+            return f"[{NUDGED}: {_CORRECTED}{_KEEP}.]"
+        return f"[{NUDGED}: {_WORKED.format(calls=len(calls))}{_KEEP}.]" if len(calls) >= CALLS_MANY else ""
 
 
 def _asks(turn: Sequence[Message]) -> bool:
@@ -94,18 +94,8 @@ def _asks(turn: Sequence[Message]) -> bool:
     return next(said, "?").endswith(("?", "？", "؟"))
 
 
-def _mending(calls: Sequence[Json], turn: Sequence[Message]) -> str:
-    """What is said of the skills that were read, and that were called."""
-    views = [str((call.get("input") or {}).get("name", "")) for call in calls if call["name"] == "skill_view"]
-    called = [text.partition("“")[2].partition("”")[0] for text in _starting(CALLED, turn)]
-    used = ", ".join(dict.fromkeys(neutralise(name)[:NAME_CHARS] for name in (*views, *called)))
-    return f". You have used {used}: mend it where it fell short" if used else ""
-
-
-def _starting(frame: str, *turns: Sequence[Message]) -> list[str]:
-    """The frames of this kind that were sent with turns."""
-    sent = (str(block.get("text", "")) for turn in turns for row in turn for block in row.sent or ())
-    return [text for text in sent if text.startswith(f"[{frame}")]
+def _is_nudged(turn: Sequence[Message]) -> bool:
+    return any(str(block.get("text", "")).startswith(f"[{NUDGED}") for row in turn for block in row.sent or ())
 
 
 def _is_typed(row: Message) -> bool:

@@ -59,16 +59,12 @@ _DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, ValueError)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Skill:
-    """What the `front` matter says, with all its keys (license, compatibility, allowed-tools …) as they stand there,
-    and where it lies: a `folder` of `scope`, which can be changed if it `is_own`, with these `files` and their bytes.
-    `used_at`: last, of `uses`."""
+    """What the `front` matter says, all of it as it stands there, and where it lies: a `folder` of `scope`, which can
+    be changed if it `is_own`, with these `files` and their bytes. `used_at`: last, of `uses`."""
 
     name: str
     description: str
-    version: str = ""
     category: str = ""
-    tags: str = ""
-    platforms: str = ""
     front: Mapping[Any, Any] = field(default_factory=dict)
     folder: Path = Path()
     files: Mapping[str, int] = field(default_factory=dict)
@@ -84,9 +80,17 @@ class Skill:
         has_scripts = any(path.startswith(f"{SCRIPTS}/") for path in self.files)
         return has_scripts or "bash" in str(self.front.get("allowed-tools")).lower()
 
+    def known(self, key: str) -> str:
+        """A value outside of `metadata`, else in it, else in a table of a program's own in it; a list with commas."""
+        metadata = self.front.get("metadata")
+        inner = metadata if isinstance(metadata, dict) else {}
+        tables = (table for table in inner.values() if isinstance(table, dict))
+        value = next((table[key] for table in (self.front, inner, *tables) if key in table), "")
+        return ", ".join(filter(None, map(_text, value if isinstance(value, list) else [value])))
+
     def has(self, words: str) -> bool:
         """Whether all of these words stand in what the list shows."""
-        shown = " ".join((self.name, self.description, self.category, self.tags)).casefold()
+        shown = " ".join((self.name, self.description, self.category, self.known("tags"))).casefold()
         return all(word in shown for word in words.casefold().split())
 
 
@@ -100,7 +104,7 @@ def read(root: Path, title: str, scope: Scope, *, is_own: bool) -> Iterator[tupl
         inside = folder.relative_to(root)
         try:
             skill = read_skill(folder, f"{title}/{inside.as_posix()}".encode("utf-8", "replace").decode())
-            category = skill.category or "".join(inside.parts[:-1])
+            category = skill.known("category") or "".join(inside.parts[:-1])
             yield skill.name, replace(skill, category=category, scope=scope, is_own=is_own)
         except Refused as refusal:
             yield folder.name, refusal
@@ -111,8 +115,8 @@ def read(root: Path, title: str, scope: Scope, *, is_own: bool) -> Iterator[tupl
 def _candidates(root: Path) -> Iterator[Path]:
     """The folders and links in a folder; of a category, the skills in it."""
     for folder in _folders(root):
-        below = [] if _has_skill(folder) else [one for one in _folders(folder) if _has_skill(one)]
-        yield from below or [folder]
+        below = [] if os.path.lexists(folder / SKILL_FILE) else _folders(folder)
+        yield from [one for one in below if os.path.lexists(one / SKILL_FILE)] or [folder]
 
 
 def _folders(folder: Path) -> list[Path]:
@@ -121,10 +125,6 @@ def _folders(folder: Path) -> list[Path]:
         shown = (one for one in entries if not one.name.startswith(".") and (one.is_dir() or one.is_symlink()))
         return sorted(Path(one.path) for one in shown if not folder.is_symlink())
     return []
-
-
-def _has_skill(folder: Path) -> bool:
-    return os.path.lexists(folder / SKILL_FILE)
 
 
 def read_skill(folder: Path, place: str) -> Skill:
@@ -163,29 +163,18 @@ def parse(text: str, place: str, folder: str | None = None) -> Skill:
             f"{place}, line 1: of the two lines of three dashes around front matter the {missing} is missing."
         )
     values, lines = _values(found["front"], place)
-    key, problem, name, description = "name", "", _text(values.get("name")), _text(values.get("description"))
-    if not name:
-        problem = "it has no name"
-    elif not description:
-        key, problem = "description", "it has no description"
-    elif not is_name(name):
-        problem = f"“{marked_name(name)[0]}” is no name for a skill: {NAME_FORM}"
-    elif folder not in (None, name):
-        problem = f"it is named {name}, but its folder is {folder}: both must be the same"
-    elif len(description) > DESCRIPTION_CHARS:
-        most = f"{DESCRIPTION_CHARS:,} are the most"
-        key, problem = "description", f"its description has {len(description):,} characters; {most}"
-    if problem:
-        raise Refused(f"{place}, line {lines.get(key, 1)}: {problem}.")
-    return Skill(
-        name=name,
-        description=description,
-        version=_known(values, "version"),
-        category=_known(values, "category"),
-        tags=_known(values, "tags"),
-        platforms=_known(values, "platforms"),
-        front=values,
-    )
+    name, description = _text(values.get("name")), _text(values.get("description"))
+    size = f"{len(description):,} characters, {DESCRIPTION_CHARS:,} are the most"
+    for is_wrong, key, problem in (
+        (not name, "name", "it has no name"),
+        (not description, "description", "it has no description"),
+        (not is_name(name), "name", f"“{marked_name(name)[0]}” is no name for a skill: {NAME_FORM}"),
+        (folder not in (None, name), "name", f"it is named {name}, but its folder is {folder}: both must be the same"),
+        (len(description) > DESCRIPTION_CHARS, "description", f"its description has {size}"),
+    ):
+        if is_wrong:
+            raise Refused(f"{place}, line {lines.get(key, 1)}: {problem}.")
+    return Skill(name=name, description=description, front=values)
 
 
 def front_matter(text: str, place: str) -> tuple[Mapping[Any, Any], str]:
@@ -270,6 +259,8 @@ def texts_of(folder: Path) -> dict[str, str]:
 def keep(root: Path, folder: Path, files: Mapping[str, bytes | None]) -> None:
     """Writes and removes (None) files of a skill; without its SKILL.md all of it goes. That is written last, so that
     after a crash there is a whole skill or none. Raises Refused."""
+    if len({*files_of(folder), *files}) > FILES_MOST:
+        raise Refused(f"The skill {folder.name} would have more than {FILES_MOST} files, the most there may be.")
     with _told(f"The skill {folder.name} cannot be written"):
         if files.get(SKILL_FILE, b"") is None:
             discard(root, folder)
@@ -373,15 +364,6 @@ def _values(front: str, place: str) -> tuple[Mapping[Any, Any], Mapping[str, int
         line = mark.line if mark else front.count("\n", 0, getattr(error, "position", 0))
         problem = getattr(error, "problem", None) or "it has a character that nobody can see"
         raise Refused(f"{place}, line {line + 2}: {problem}.") from error
-
-
-def _known(values: Mapping[str, Any], key: str) -> str:
-    """A value outside of `metadata`, else in it, else in a table of a program's own in it; a list with commas."""
-    metadata = values.get("metadata")
-    inner = metadata if isinstance(metadata, dict) else {}
-    tables = (table for table in inner.values() if isinstance(table, dict))
-    value = next((table[key] for table in (values, inner, *tables) if key in table), "")
-    return ", ".join(filter(None, map(_text, value if isinstance(value, list) else [value])))
 
 
 def _text(value: object) -> str:

@@ -14,7 +14,6 @@ import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
-from datetime import datetime
 from functools import cached_property, partial
 from itertools import accumulate, groupby
 from pathlib import Path
@@ -22,6 +21,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from config.files import read_file
 from config.settings import SkillOptions
 from core.errors import Refused, ToolError
 from core.guard.guard import LIMIT_CHARS, Arguments, cleaned, suspicion, tool_of
@@ -29,7 +29,7 @@ from core.notes.notebook import FolderLock, finished, folder_of
 from core.ports import Clock
 from core.review.pending import Review, doubt, is_foreign, reason_to_wait, typed
 from core.skills import folders
-from core.skills.folders import FILES_MOST, SKILL_FILE, Skill
+from core.skills.folders import SKILL_FILE, Skill
 from core.store.notes import SKILL, Author, NoteChange, Notes, Operation, PendingNote
 from core.store.sessions import Conversations
 from core.text.normalize import shortened
@@ -45,7 +45,9 @@ HEADING = "# Skills\nProcedures that you keep. Before you do what one is for, re
 SHOWN_CHARS = 20_000
 _OWN = ("skills_list", "skill_view", "skill_manage", "memory", "reminder")
 """Tools that tell only what the person has typed or said yes to."""
-_PARAGRAPH = re.compile(r".+?(?:\n[ \t]*\n\s*|\Z)", re.DOTALL)
+_PARTS = {".md": re.compile(r".+?(?:\n[ \t]*\n\s*|\Z)", re.DOTALL)}
+"""What goes of a file with a word in it, by its suffix: paragraphs of Markdown, else lines."""
+_LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _Texts = Mapping[str, tuple[str | None, str | None]]
 """What files of a skill say before and after a change, by their path."""
 
@@ -98,11 +100,6 @@ class Skills:
             raise found or Refused(f"There is no skill “{name[:80]}” here.")
         return found
 
-    async def unused(self, scopes: frozenset[Scope], since: datetime) -> list[Skill]:
-        """Enabled ones that can be removed and were not used since, nor, if never used, changed."""
-        found = [skill for skill in (await self.listed(scopes))[0] if skill.is_own and not skill.is_disabled]
-        return [skill for skill in found if (skill.used_at or skill.changed_at or since) <= since]
-
     async def index(self, scopes: frozenset[Scope]) -> str:
         """The enabled skills by category, for a prompt: within the budget descriptions get shorter, then the least used
         are left out. Empty where there are none."""
@@ -110,12 +107,11 @@ class Skills:
         for length in LENGTHS:
             if len(index := _index(skills, length)) <= self.options.index_chars:
                 return index
-        chosen = sorted(skills, key=lambda skill: (-skill.uses, skill.name))
+        skills.sort(key=lambda skill: (-skill.uses, skill.name))
         left = self.options.index_chars - len(LEFT_OUT.format(folders.LOOKED_AT))
-        sizes = accumulate(len(_index([skill], 0)) + 1 for skill in chosen)
-        names = [skill for skill, size in zip(chosen, sizes, strict=True) if size <= left]
-        names.sort(key=lambda skill: (skill.category, skill.name))
-        return f"{_index(names, 0)}{LEFT_OUT.format(len(skills) - len(names))}".strip()
+        number = sum(size <= left for size in accumulate(len(_index([skill], 0)) + 1 for skill in skills))
+        names = sorted(skills[:number], key=lambda skill: (skill.category, skill.name))
+        return f"{_index(names, 0)}{LEFT_OUT.format(len(skills) - number)}".strip()
 
     async def text(self, skill: Skill, path: str = "") -> str:
         """Of its SKILL.md, or another file. Raises Refused where there is no such file, or it is no text."""
@@ -154,13 +150,16 @@ class Skills:
             return self._kept(author, done.action, skill, _worked_out(skill, replace(done, content=content)))
 
         number = (await self._write(work, author))[0]
-        ways = ("removed", f"`/memory undo {number}` brings its texts back"), ("kept", f"change {number}")
-        state, way_back = ways[done.action != "delete"]
-        return f"{left_out} The skill {skill.name} is {state} ({way_back}).".strip()
+        state = "removed" if done.action == "delete" else "kept"
+        return f"{left_out} The skill {skill.name} is {state}; `/memory undo {number}` takes that back.".strip()
 
     async def _meant(self, home: Scope, scopes: frozenset[Scope], done: Operation) -> Skill:
         """The skill that is to be changed, or made. Raises Refused where it is not to be."""
-        name = done.path.partition("/")[0]
+        name, _, path = done.path.partition("/")
+        is_skill_file = path in ("", SKILL_FILE) and done.action not in ("write_file", "remove_file")
+        if not is_skill_file and path.partition("/")[0] not in folders.FOLDERS:
+            listed = ", ".join(f"{one}/" for one in folders.FOLDERS)
+            raise Refused(f"Beside {SKILL_FILE}, which edit and patch change, a skill has files in {listed} only.")
         if done.action == "create":
             if isinstance((await self._read(scopes)).get(name), Skill):
                 raise Refused(f"There is a skill {name} already: patch or edit it.")
@@ -179,18 +178,17 @@ class Skills:
         """With all that were one with it. Raises Refused where a file was changed since."""
         folder = self._root(change.scope) / (change.skill or ("", ""))[0]
         skill = Skill(name=folder.name, description="", folder=folder, scope=change.scope)
-        together = await self.notes.together(frozenset((change.scope,)), change)
-        made = {one.target.rpartition(":")[2]: one for one in together}
+        made = await self.notes.together(frozenset((change.scope,)), change)
+        texts = {one.target.rpartition(":")[2]: (one.after, one.before) for one in made}
 
         def work() -> list[NoteChange]:
-            for path, one in made.items():
-                if folders.text_of(folder, path) != one.after:
-                    raise Refused(f"{skill.name}/{path} was changed since, so change {one.id} cannot be undone.")
-            undone = self._kept(author, "undo", skill, {path: (one.after, one.before) for path, one in made.items()})
-            return [replace(one, undoes=made.get(one.target.rpartition(":")[2], change).id) for one in undone]
+            for path, (now, _) in texts.items():
+                if folders.text_of(folder, path) != now:
+                    raise Refused(f"{skill.name}/{path} was changed since, so change {change.id} cannot be undone.")
+            return [replace(one, undoes=change.id) for one in self._kept(author, "undo", skill, texts)]
 
         await self._write(work, author)
-        return f"Undone: change {', '.join(str(one.id) for one in together)} of the skill {skill.name}."
+        return f"Undone: change {', '.join(str(one.id) for one in made)} of the skill {skill.name}."
 
     async def add(self, source: Path, scope: Scope, scopes: frozenset[Scope], author: Author) -> Sequence[str]:
         """Takes over the skills of a folder or a zip archive, if all can be; their names. What looks wrong is asked
@@ -226,9 +224,11 @@ class Skills:
         def work() -> tuple[list[str], list[str]]:
             gone, stuck = list[str](), list[str]()
             for root in map(self._root, sorted(scopes)):
-                for path in sorted(filter(_is_searched, root.rglob("*"))):
+                paths = sorted(Path(folder, name) for folder, _, names in os.walk(root) for name in names)
+                for path in (one for one in paths if not one.is_symlink()):
                     try:
-                        gone += _erased(root, path, is_meant, is_trial=is_trial)
+                        with suppress(ValueError, FileNotFoundError):
+                            gone += _erased(root, path, is_meant, is_trial=is_trial)
                     except OSError:
                         stuck.append(f"skills/{path.relative_to(root).as_posix()}")
             return list(dict.fromkeys(gone)), stuck
@@ -266,35 +266,23 @@ class Skills:
 def _worked_out(skill: Skill, done: Operation) -> _Texts:
     """What becomes of which file. Raises Refused."""
     path = done.path.partition("/")[2] or SKILL_FILE
-    is_beside, is_new = path.partition("/")[0] in folders.FOLDERS, done.action == "create"
-    if not is_beside and (path != SKILL_FILE or done.action in ("write_file", "remove_file")):
-        listed = ", ".join(f"{one}/" for one in folders.FOLDERS)
-        raise Refused(f"Beside {SKILL_FILE}, which edit and patch change, a skill has files in {listed} only.")
-    if is_new and (skill.folder / SKILL_FILE).exists():
-        raise Refused(f"There is a skill {skill.name} already: patch or edit it.")
-    before = None if is_new else folders.text_of(skill.folder, path)
-    after, place = _after(before, done, f"{skill.name}/{path}"), f"{skill.name}/{path}"
-    if after is not None and path == SKILL_FILE:
-        folders.parse(after, place, skill.name)
-    elif before is None and len(skill.files) >= FILES_MOST:
-        raise Refused(f"The skill {skill.name} has {FILES_MOST} files, the most there may be.")
-    return {path: (before, after)}
-
-
-def _after(before: str | None, done: Operation, place: str) -> str | None:
-    """What a file says after an operation; None: it is gone. Raises Refused."""
-    text = done.content
-    if before is None and done.action in ("patch", "remove_file"):
+    place = f"{skill.name}/{path}"
+    before, after = folders.text_of(skill.folder, path), done.content
+    if before is None and done.action == "remove_file":
         raise Refused(f"There is no file {place}.")
+    if before is not None and done.action == "create":
+        raise Refused(f"There is a skill {skill.name} already: patch or edit it.")
     if done.action in ("delete", "remove_file"):
-        return None
-    if before is not None and done.action == "patch":
-        if (often := before.count(done.old_text) if done.old_text.strip() else 0) != 1:
+        return {path: (before, None)}
+    if done.action == "patch":
+        if (often := (before or "").count(done.old_text)) != 1:
             raise Refused(f"The old text stands {often} times in {place}; give a part of it that stands there once.")
-        text = before.replace(done.old_text, text)
-    if not 0 < len(text) <= LIMIT_CHARS:
-        raise Refused(f"{place} would have {len(text):,} characters; it may have 1 to {LIMIT_CHARS:,}.")
-    return text
+        after = (before or "").replace(done.old_text, after)
+    if not 0 < len(after) <= LIMIT_CHARS:
+        raise Refused(f"{place} would have {len(after):,} characters; it may have 1 to {LIMIT_CHARS:,}.")
+    if path == SKILL_FILE:
+        folders.parse(after, place, skill.name)
+    return {path: (before, after)}
 
 
 def _index(skills: Sequence[Skill], length: int) -> str:
@@ -315,30 +303,20 @@ def _doubtful(files: Mapping[str, bytes]) -> str | None:
     return next(filter(None, (suspicion(text) for text in texts if "\0" not in text)), None)
 
 
-def _is_searched(path: Path) -> bool:
-    return path.is_file() and not path.is_symlink() and path.stat().st_size <= SEARCHED_BYTES
-
-
 def _erased(root: Path, path: Path, is_meant: Callable[[str], bool], *, is_trial: bool) -> list[str]:
-    """What goes of a file, all of a skill for its name or description. Raises OSError."""
-    inside, is_skill = path.relative_to(root), path.name == SKILL_FILE and path.parent != root
-    text = path.read_bytes().decode("utf-8", "replace")
+    """What goes of a file, all of a skill for its name or description. Raises OSError, ValueError for what is none."""
+    inside, is_skill = path.relative_to(root).as_posix(), path.name == SKILL_FILE and path.parent != root
+    text = read_file(path, SEARCHED_BYTES).decode("utf-8", "replace")
     front, body = folders.split(text) if is_skill else ("", text)
-    gone, left = [(inside.parent if is_skill else inside).as_posix()], ""
-    if not is_meant(f"{inside.as_posix()}\n{front}"):
-        parts = _parts(body, path.suffix)
-        gone = [part for part in parts if is_meant(part)]
-        left = front + "".join(part for part in parts if part not in gone)
+    # What is no text goes whole.
+    parts = [body] if "\N{REPLACEMENT CHARACTER}" in body else _PARTS.get(path.suffix, _LINE).findall(body)
+    gone = [part for part in parts if is_meant(part)]
+    left = front + "".join(part for part in parts if part not in gone)
+    if is_meant(f"{inside}\n{front}"):
+        gone, left = [inside.removesuffix(f"/{SKILL_FILE}")], ""
     if gone and not is_trial:
         folders.discard(root, path.parent) if is_skill and not left else folders.rewrite(path, left.encode() or None)
     return [part.strip() for part in gone]
-
-
-def _parts(text: str, suffix: str) -> list[str]:
-    """Paragraphs of Markdown, else lines; what is no text goes whole."""
-    if "\N{REPLACEMENT CHARACTER}" in text:
-        return [text]
-    return _PARAGRAPH.findall(text) if suffix == ".md" else text.splitlines(keepends=True)
 
 
 class _List(Arguments):
@@ -444,10 +422,12 @@ def files_of(skill: Skill) -> list[str]:
     return [f"- {path} ({size:,} bytes)" for path, size in skill.files.items() if path != SKILL_FILE]
 
 
-def described(skill: Skill) -> str:
+def described(skill: Skill, most: int = folders.DESCRIPTION_CHARS) -> str:
     """A skill as one line of a list."""
-    about = {"category": skill.category, "version": skill.version, "for": skill.platforms, "tags": skill.tags}
+    about = {"category": skill.category, "for": skill.known("platforms")}
+    about |= {name: skill.known(name) for name in ("version", "tags")}
     marks = [f"{name} {cleaned(shortened(value, 100))}" for name, value in about.items() if value]
     marks += [NO_SHELL] * skill.needs_shell + ["switched off"] * skill.is_disabled
+    marks += [f"uses: {skill.uses:,}, last on {skill.used_at:%Y-%m-%d}"] if skill.used_at else []
     more = f" ({'; '.join(marks)})" if marks else ""
-    return f"- {skill.name}: {cleaned(skill.description)}{more}"
+    return f"- {skill.name}: {cleaned(shortened(skill.description, most))}{more}"

@@ -30,7 +30,7 @@ from gateway.commands.registry import CommandContext
 from gateway.services import Services, chosen, is_running
 
 MEMORY_COMMANDS, SKILL_COMMANDS = "memory.MemoryCommands", "skills.SkillCommands"
-SKILL_FIELDS = ("name", "description", "category", "version", "is_disabled", "needs_shell", "uses", "used_at")
+SKILL_FIELDS = ("name", "description", "category", "front", "is_disabled", "needs_shell", "uses", "used_at")
 FACT_FIELDS = ("id", "kind", "content", "is_pinned", "valid_from", "valid_to", "message_id")
 Anyway = Annotated[bool, typer.Option("--anyway", help="Keep it although it looks like a secret or the like.")]
 
@@ -75,8 +75,7 @@ def _list(words: Words = None, scope: InScope = None, as_json: AsJson = False) -
         wanted = [name for name in FILES if not words or name in words]
         return {name: await services.notebook.entries(scopes, name) for name in wanted}
 
-    said = ["list", *(words or ())]
-    shell.chat(MEMORY_COMMANDS, "memory", said, scope, objects=objects if as_json else None)
+    shell.chat(MEMORY_COMMANDS, "memory", ["list", *(words or ())], scope, objects=objects if as_json else None)
 
 
 def _list_skills(words: Words = None, scope: InScope = None, as_json: AsJson = False) -> None:
@@ -87,8 +86,7 @@ def _list_skills(words: Words = None, scope: InScope = None, as_json: AsJson = F
         shown = [{name: getattr(one, name) for name in SKILL_FIELDS} | {"scope": one.scope.key} for one in found]
         return {"skills": shown, "troubles": troubles}
 
-    said = ["list", *(words or ())]
-    shell.chat(SKILL_COMMANDS, "skills", said, scope, objects=objects if as_json else None)
+    shell.chat(SKILL_COMMANDS, "skills", ["list", *(words or ())], scope, objects=objects if as_json else None)
 
 
 def _remember(words: Words = None, scope: InScope = None) -> None:

@@ -13,10 +13,8 @@ from core.errors import Refused
 from core.guard.guard import cleaned
 from core.markup.markdown import escape
 from core.review.pending import insisting
-from core.skills.folders import Skill
 from core.skills.library import SkillTools, described, files_of
 from core.store.notes import Operation
-from core.text.normalize import shortened
 from core.types import Answer, Command, Inbound, Scope
 from gateway import texts
 from gateway.commands.registry import CommandContext, announced, is_command
@@ -74,22 +72,15 @@ class SkillCommands:
     async def _list(self, words: str, context: CommandContext) -> Answer:
         """With what cannot be read, and what nobody has used for long."""
         found, troubles = await self._skills.listed(context.scopes, words)
-        lines = [self._line(skill) for skill in found[:SHOWN]]
+        lines = [f"- {escape(described(skill, DESCRIPTION_CHARS)[2:])}" for skill in found[:SHOWN]]
         lines += [texts.MORE_SKILLS.format(number=len(found) - SHOWN)] * (len(found) > SHOWN)
         lines = lines or [texts.NO_SUCH_SKILLS if words else texts.NO_SKILLS]
         lines += [f"- ⚠ {escape(trouble)}" for trouble in troubles[:SHOWN]]
-        unused = await self._skills.unused(context.scopes, self._services.clock.now() - UNUSED_FOR)
-        if unused and not words:
-            names = texts.listed([f"`{skill.name}`" for skill in unused[:SHOWN]])
-            lines += ["", texts.UNUSED_SKILLS.format(days=UNUSED_FOR.days, names=names)]
+        since = self._services.clock.now() - UNUSED_FOR
+        own = [] if words else [skill for skill in found if skill.is_own and not skill.is_disabled]
+        if unused := [f"`{one.name}`" for one in own if (one.used_at or one.changed_at or since) <= since][:SHOWN]:
+            lines += ["", texts.UNUSED_SKILLS.format(days=UNUSED_FOR.days, names=texts.listed(unused))]
         return Answer(text="\n".join(lines))
-
-    def _line(self, skill: Skill) -> str:
-        line = escape(described(replace(skill, description=shortened(skill.description, DESCRIPTION_CHARS)))[2:])
-        if skill.used_at is not None:
-            times, day = texts.counted(skill.uses, "time"), texts.day(skill.used_at, self._services.zone)
-            line += f"; used {times}, last on {day}"
-        return f"- {line}"
 
     async def _show(self, text: str, context: CommandContext) -> Answer:
         """The text of a skill, or of one of its files, letter by letter."""
@@ -99,7 +90,7 @@ class SkillCommands:
         ticks = "`" * max(3, *(len(run) + 1 for run in re.findall("`+", written)), 3)
         files = [] if path else list(map(escape, files_of(skill)))
         listed = ["", texts.SKILL_FILES.format(name=skill.name), *files] if files else []
-        return Answer(text="\n".join([self._line(skill), "", f"{ticks}\n{written}\n{ticks}", *listed]))
+        return Answer(text="\n".join([f"{ticks}\n{written}\n{ticks}", *listed]))
 
     async def _add(self, text: str, context: CommandContext) -> Answer:
         place, is_insisting = insisting(text)

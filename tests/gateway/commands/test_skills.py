@@ -67,13 +67,22 @@ async def test_a_skill_is_listed_shown_switched_off_removed_and_brought_back(hom
         assert "`mneme skills add" in (await harness.say("/skills add /tmp/skill")).text
 
 
-async def test_what_was_not_used_for_ninety_days_is_named(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with open_gateway(home) as harness:
-        await keep(harness, "tidy-inbox")
+async def test_what_was_not_used_for_ninety_days_is_named(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "elsewhere" / "shared").mkdir(parents=True)
+    (tmp_path / "elsewhere" / "shared" / "SKILL.md").write_text(skill_text("shared"))
+    async with open_gateway(home, options=f'[skills]\nfolders = ["{tmp_path / "elsewhere"}"]\n') as harness:
+        for name in ("tidy-inbox", "used", "switched-off"):
+            await keep(harness, name)
         assert "Not used" not in (await harness.say("/skills")).text
         now = harness.services.clock.now() + timedelta(days=91)
         monkeypatch.setattr(harness.services.clock, "now", lambda: now)
-        assert "Not used for 90 days: `tidy-inbox`" in (await harness.say("/skills")).text
+        await harness.say("/used")
+        await harness.say("/skills disable switched-off")
+        listed = (await harness.say("/skills")).text
+        assert "Not used for 90 days: `tidy-inbox`." in listed
+        assert "shared" in listed
 
 
 async def test_in_a_room_the_owner_decides(home: Path) -> None:
@@ -102,7 +111,7 @@ async def test_a_skill_is_called_by_its_name(home: Path, line: str) -> None:
         assert model.requests[1].messages[0]["content"][2]["text"] == frame, "the same bytes ever after"
         (skill,) = (await harness.services.skills.listed(frozenset((LOCAL,))))[0]
         assert skill.uses == 1
-        assert "used 1 time, last on" in (await harness.say("/skills")).text
+        assert "uses: 1, last on" in (await harness.say("/skills")).text
 
 
 async def test_built_in_commands_win_and_what_is_no_skill_is_said_so(home: Path) -> None:
@@ -160,7 +169,7 @@ async def test_after_much_work_there_is_one_nudge_to_keep_or_mend_what_was_learn
         assert nudges(model) == [False, False, False, True]
         (nudge,) = blocks(model.requests[3])
         assert "the last turn took 6 calls of tools" in nudge
-        assert "You have used tidy-inbox: mend it" in nudge
+        assert "or mend the skill that you used where it fell short" in nudge
         model.script[:] = [WORK, says("Done.")]
         await harness.say("again")
         await harness.say("thanks")
@@ -197,7 +206,7 @@ async def test_after_a_correction_there_is_a_nudge(home: Path, answer: str, said
         await harness.say(said)
         found = [block for block in blocks(model.requests[1]) if block.startswith(f"[{NUDGED}")]
         assert bool(found) is is_nudged
-        assert all("You have used tidy-inbox: mend it" in block for block in found)
+        assert all("or mend the skill that you used" in block for block in found)
 
 
 async def test_nothing_nudges_where_nothing_is_learned(home: Path) -> None:
