@@ -76,17 +76,17 @@ class UndoCommands:
     async def _retry(self, context: CommandContext) -> Answer:
         """Hides the last answer, and asks the model again what it answered."""
         said = [row for turn in await self._last(1, context) for row in turn if row.kind != "command"]
-        asked = [row for row in said if row.role == "user"]
-        if not asked:
+        question = next((row for row in reversed(said) if row.role == "user"), None)
+        if question is None:
             raise Refused(texts.NOTHING_TO_RETRY)
-        question = asked[-1]
         # One without an id of its platform cannot be taken up where it stands.
         first = question.id if question.external_id is None else question.id + 1
         if not context.has_asked:
             await self._hide([row for row in said if row.id >= first], context)
-        number, text = question.external_id or context.inbound.message_id, question.text
-        again = replace(context.inbound, kind="message", text=text, message_id=number, origin=question.origin)
-        return Answer(text="", asks=replace(again, command=None))
+        # Whoever asked it asks it again: what the model does for it is done with their rights, in their name.
+        sender, number = question.sender or context.inbound.sender, question.external_id or context.inbound.message_id
+        again = replace(context.inbound, kind="message", text=question.text, message_id=number, sender=sender)
+        return Answer(text="", asks=replace(again, origin=question.origin, command=None))
 
     async def _branch(self, title: str, context: CommandContext) -> Answer:
         session, at = context.session, context.inbound.sent_at

@@ -249,6 +249,24 @@ async def test_in_a_room_members_undo_only_their_own(home: Path) -> None:
         assert "It is back" in await say("/undo back", "42")
 
 
+async def test_what_the_owner_retries_in_a_room_is_asked_by_whoever_asked_it(home: Path) -> None:
+    removing = calls(("reminder", {"action": "remove", "job_id": 1}))
+    noting = calls(("memory", {"action": "add", "target": "memory", "content": "The walrus is pink"}))
+    model = ScriptedModel(says("No."), removing, says("No."), says("ok"), noting, says("Noted."))
+    async with open_gateway(home, model, 'rooms = ["telegram:-9"]\n') as harness:
+        room = {"address": Address(platform="telegram", chat_id="-9"), "scope": ROOM, "is_direct": False}
+        owner = {**room, "sender": Sender(id="42", name="Olga")}
+        member = {**room, "sender": Sender(id="7", name="Mia")}
+        await harness.say("/remind tomorrow at 9 feed the heron", "42", **owner)
+        await harness.say("Take reminder 1 away", "7", **member)
+        await harness.say("/retry", "42", **owner)
+        assert "feed the heron" in (await harness.say("/cron", "42", **owner)).text
+        await harness.say("Note that the walrus is pink", "7", **member)
+        await harness.say("/retry", "42", **owner)
+        (waiting,) = await harness.services.notes.waiting(frozenset((ROOM,)))
+        assert waiting.operations[0].content.startswith("Mia ")
+
+
 async def test_facts_that_only_an_undone_message_bears_out_are_not_shown(home: Path) -> None:
     async with open_gateway(home, ScriptedModel(), "[memory]\nfacts = true\n") as harness:
         await harness.say("I live in Porto.")
