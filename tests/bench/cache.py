@@ -1,7 +1,8 @@
 """What the prefix cache saves over a long session, measured against the strict double of the Messages API.
 
-The same session is held twice: with the memory blocks frozen in its prompt, as Mneme does, and with the blocks rendered
-anew from the files before each request, as one would do it first. Then with pauses, kept for five minutes and an hour.
+The session has skills, notes, answers to earlier messages, forwards and results of jobs in it. It is held twice: with
+the memory blocks frozen in its prompt, as Mneme does, and with the blocks rendered anew from the files before each
+request, as one would do it first. Then with pauses, kept for five minutes and an hour.
 Last, ten conversations of one chat: what each begins with, and the same with the time at which it began in its prompt.
 """
 
@@ -16,8 +17,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from core.agent.prompt import CALLS_MANY
 from core.dates.schedule import Schedule
-from core.guard.fence import ANSWERING, DELIVERED, FORWARDED, OPENING
+from core.guard.fence import ANSWERING, CALLED, DELIVERED, FORWARDED, NUDGED, OPENING
 from core.models.claude import Claude
 from core.ports import Model
 from core.store.jobs import Job
@@ -28,6 +30,7 @@ from tests.fixtures.clock import SteadyClock
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 from tests.fixtures.messages_api import MessagesApi
 from tests.fixtures.prefix_cache import bare, blocks_of, tokens_of
+from tests.fixtures.skill_folders import skill_text
 
 TURNS = 50
 KEY = "sk-ant-bench"
@@ -40,6 +43,7 @@ SUBJECTS = (
     *("ferry", "kayak", "lighthouse", "bakery", "orchard", "harbour", "chapel", "museum"),
     *("sailing boat", "market", "library", "windmill", "vineyard", "cable car"),
 )
+SKILLS = ("journey", "birthday", "delivery")
 FACTS = (
     "My name is Rui.",
     "I live in Lisbon.",
@@ -51,9 +55,16 @@ FACTS = (
 
 
 def asked(number: int) -> str:
-    """What the person says in a turn: every third calls tools side by side, every fifth keeps a note."""
+    """What the person says in a turn: every third calls tools side by side, every fifth keeps a note; some call a skill
+    by its name, have one read, or take so many calls that the model is reminded to keep a procedure."""
     subject = SUBJECTS[number % len(SUBJECTS)]
     text = f"Turn {number}: what do we know about the {subject} of Ana's village, and does she know of it in Porto?"
+    if number % 12 == 4:
+        text = f"/{SKILLS[number % len(SKILLS)]} {text}"
+    if number % 12 == 10:
+        text += f' [call skill_view {{"name": "{SKILLS[number % len(SKILLS)]}"}}]'
+    if number % 16 == 13:
+        text += " [call skills_list {}]" * CALLS_MANY
     if number % 3 == 0:
         text += ' [call session_search {"query": "lighthouse"}] [call session_search {"query": "kayak"}]'
     if number % 5 == 0:
@@ -70,7 +81,15 @@ def around(number: int) -> dict[str, Any]:
 
 
 async def remember(home: Path) -> None:
-    """Gives the house a past that memory has something to say of: facts, and an earlier conversation. Asks no model."""
+    """Gives the house skills, and a past that memory has something to say of: facts, and an earlier conversation. Asks
+    no model."""
+    for name in SKILLS:
+        folder = home / "skills" / name
+        folder.mkdir(parents=True)
+        steps = "\n".join(
+            f"{step}. Look up what was said about the {subject}." for step, subject in enumerate(SUBJECTS)
+        )
+        (folder / "SKILL.md").write_text(skill_text(name, f"What to do about a {name}.", steps), encoding="utf-8")
     async with open_gateway(home) as harness:
         for number, subject in enumerate(SUBJECTS):
             text = f"The {subject} of Ana's village opens at {8 + number % 4} and costs {3 + number} euros."
@@ -202,6 +221,8 @@ def _part(place: str, block: dict[str, Any]) -> str:
         return "results of tools"
     if OPENING in block["text"]:
         return "memory fences"
+    if block["text"].startswith((f"[{CALLED}", f"[{NUDGED}")):
+        return "skills called, and reminders of them"
     if block["text"].startswith((f"[{ANSWERING}", f"[{FORWARDED}")):
         return "replies and forwards"
     if block["text"].startswith(f"[{DELIVERED}"):

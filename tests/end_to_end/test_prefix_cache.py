@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from core.guard.fence import ANSWERING, CALLED, DELIVERED, FORWARDED, NUDGED
 from tests.bench.cache import CONVERSATIONS, HOUR, KEY, TURNS, begin_anew, converse, parts, price, share
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.messages_api import MessagesApi
@@ -37,8 +38,10 @@ async def test_at_least_97_percent_of_the_input_after_the_first_turn_comes_from_
         fences = [line for line in prefix(bodies[-1]) if "<memory-context>" in line]
         assert len(fences) > 10, "memory had its say"
         assert any(" f" in line for line in fences), "facts too"
-        for frame in ("[In answer to", "[Forwarded from", "[Your own reminders"):
-            assert any(frame in line for line in prefix(bodies[-1])), frame
+        for frame in (ANSWERING, FORWARDED, DELIVERED, CALLED, NUDGED):
+            assert any(f'"[{frame}' in line for line in prefix(bodies[-1])), frame
+        assert any('"name": "skill_view"' in line for line in prefix(bodies[-1]) if line.startswith("assistant"))
+        assert any("- birthday: What to do about a birthday." in line for line in prefix(bodies[-1])), "the index"
         assert share(api.usages) >= 0.97, f"{100 * share(api.usages):.1f} % were read from the cache"
         assert price(api.usages) <= 0.15, f"it cost {price(api.usages):.3f} of the same uncached"
         assert spending.usage == api.totals, "the books say what the server says"
