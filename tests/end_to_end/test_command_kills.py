@@ -52,12 +52,13 @@ async def running(home: Path) -> AsyncIterator[LiveSystem]:
         assert live.model.refusals == []
 
 
-async def kills(live: LiveSystem, line: str, *questions: str, before: str = "") -> AsyncIterator[int]:
-    """Asks the `questions`, changes state.db by the statement `before` the command, and gives that; again and again,
-    each time with a kill one write later, until there is none. Yields how often, once all is answered."""
+async def kills(live: LiveSystem, line: str, *earlier: str, before: str = "") -> AsyncIterator[int]:
+    """Says what comes `earlier`, with a number for ``{}``, changes state.db by the statement `before` the command, and
+    gives that; again and again, each time with a kill one write later, until there is none. Yields how often, once all
+    is answered."""
     for writes in range(WRITES):
-        for text in questions:
-            await _said(live, f"{text} {writes}")
+        for text in earlier:
+            await _said(live, text.format(writes))
         live.change(before)
         live.kill_file.write_text(str(writes))
         is_killed = await _said(live, line)
@@ -87,16 +88,25 @@ async def _said(live: LiveSystem, line: str) -> bool:
 
 async def test_undo_takes_one_exchange_back(home: Path) -> None:
     async with running(home) as live:
-        async for many in kills(live, "/undo", "first", "second"):
+        async for many in kills(live, "/undo", "first {}", "second {}"):
             assert column(live, SHOWN)[-2:] == [f"first {many - 1}", f"first {many - 1}: answer 1"]
             assert column(live, UNDONE)[-2:] == [f"second {many - 1}", f"second {many - 1}: answer 1"]
             assert len(column(live, UNDONE)) == 2 * many
         assert many > 3
 
 
+async def test_undo_back_puts_the_earlier_answer_in_the_place_of_the_later(home: Path) -> None:
+    async with running(home) as live:
+        async for many in kills(live, "/undo back", "first {}", "/retry"):
+            assert column(live, SHOWN)[-2:] == [f"first {many - 1}", f"first {many - 1}: answer 1"]
+            assert column(live, UNDONE)[-1] == f"first {many - 1}: answer 2"
+            assert len(column(live, UNDONE)) == many
+        assert many > 3
+
+
 async def test_retry_asks_the_last_question_anew(home: Path) -> None:
     async with running(home) as live:
-        async for many in kills(live, "/retry", "first", "second"):
+        async for many in kills(live, "/retry", "first {}", "second {}"):
             assert column(live, SHOWN)[-3] == f"first {many - 1}: answer 1"
             assert column(live, SHOWN)[-2] == f"second {many - 1}"
             assert len(column(live, SHOWN)) == 4 * many
@@ -108,7 +118,7 @@ async def test_retry_asks_the_last_question_anew(home: Path) -> None:
 async def test_retry_asks_a_question_anew_that_its_platform_does_not_name(home: Path) -> None:
     without = "UPDATE messages SET external_id = NULL WHERE id = (SELECT MAX(id) FROM messages WHERE role = 'user')"
     async with running(home) as live:
-        async for many in kills(live, "/retry", "first", "second", before=without):
+        async for many in kills(live, "/retry", "first {}", "second {}", before=without):
             assert column(live, SHOWN)[-3] == f"first {many - 1}: answer 1"
             assert column(live, SHOWN)[-2] == f"second {many - 1}"
             assert len(column(live, SHOWN)) == 4 * many
@@ -120,7 +130,7 @@ async def test_retry_asks_a_question_anew_that_its_platform_does_not_name(home: 
 async def test_what_retry_does_with_tools_is_done_once(home: Path) -> None:
     unanswered = "UPDATE messages SET kind = 'notice' WHERE id = (SELECT MAX(id) FROM messages)"
     async with running(home) as live:
-        async for many in kills(live, "/retry", "note", before=unanswered):
+        async for many in kills(live, "/retry", "note {}", before=unanswered):
             assert column(live, SHOWN)[-2:] == [f"note {many - 1}", "Noted."]
             assert column(live, UNDONE) == []
             assert column(live, "SELECT count(*) FROM messages WHERE tool_name = 'memory' AND role <> 'tool'") == [many]
@@ -129,7 +139,7 @@ async def test_what_retry_does_with_tools_is_done_once(home: Path) -> None:
 
 async def test_branch_opens_one(home: Path) -> None:
     async with running(home) as live:
-        async for many in kills(live, "/branch", "first"):
+        async for many in kills(live, "/branch", "first {}"):
             sessions = live.query("SELECT parent_id, end_reason, system_prompt FROM sessions ORDER BY id")
             opened = [(number or None, "branch" if number < many else None) for number in range(many + 1)]
             assert [(parent_id, end) for parent_id, end, _ in sessions] == opened
