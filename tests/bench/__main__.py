@@ -49,7 +49,7 @@ def main() -> int:
         sys.stdout.flush()
     if "cache" in which:
         sys.stdout.write(
-            "## The prefix cache: 50 turns with tools, notes, skills, quotes, results of jobs, prefetch and a restart\n\n"
+            "## The prefix cache: 50 turns with tools, notes, skills, quotes, jobs, prefetch and a restart\n\n"
         )
         with tempfile.TemporaryDirectory() as folder:
             sys.stdout.write(asyncio.run(measure(Path(folder))) + "\n\n")

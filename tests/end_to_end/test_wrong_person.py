@@ -32,7 +32,7 @@ from tests.fixtures.exports import telegram_account, telegram_chat, telegram_mes
 from tests.fixtures.gateway_harness import KeptReply, notices, open_gateway
 from tests.fixtures.populated_home import HOMES, LINKED, MEMBER, MISSING, Place, PopulatedHome, direct, room
 from tests.fixtures.scripted_model import calls, says
-from tests.fixtures.visible_rows import SURFACES, Step, VisibleRows
+from tests.fixtures.visible_rows import ANSWERED, SURFACES, Step, VisibleRows
 
 GROUP = {"raccoon", "tapir"}
 OWNER = {"ostrich", "bison"}
@@ -217,8 +217,8 @@ async def _done(made: PopulatedHome, column: _Column, surface: VisibleRows, step
     more: dict[str, Any] = {}
     if surface.how == "press":
         more["kind"] = "action"
-    elif surface.how == "reply":
-        more["reply_to"] = named["external"]
+    elif surface.how in ANSWERED:
+        more["reply_to"] = named[ANSWERED[surface.how]]
     elif surface.how == "cron":
         place["address"] = Address(platform="cron", chat_id="99")
     elif surface.how == "job":
