@@ -460,14 +460,15 @@ class Router:
         return not outbox_item.is_over
 
     async def _deliver(self, batch: Sequence[PendingEvent], answer: Answer | None) -> None:
-        """None: all that was to be answered was forgotten."""
+        """None: all of it was forgotten, or an answer stored as somebody of the batch was removed."""
         last = batch[-1]
         last.is_answered = True
         if all(event.is_dropped for event in batch):
             await self._delivery.outbox.fail(batch[0].outbox_item.key, "not served any more")
             await last.reply.abandon()
             return
-        answer = answer or Answer(text=texts.FORGOTTEN)
+        if answer is None:
+            answer = (await self._delivery.outbox.find(batch[0].outbox_item)).answer or Answer(text=texts.FORGOTTEN)
         # Behind it, what could not reach its person before.
         unseen = await self._delivery.unseen(last.inbound)
         for missed in [item.answer for item in unseen if item.answer is not None]:

@@ -336,8 +336,9 @@ class Outbox:
     on_done: Callable[[Connection, str], None] | None = None
 
     async def find(self, outbox_item: OutboxItem) -> OutboxItem:
-        """What an earlier process made of this item; else the item."""
-        row = await self.database.fetch_one("SELECT * FROM outbox WHERE key = :key", {"key": outbox_item.key})
+        """What was made of this item, here (also of what is being written) or by an earlier process; else the item."""
+        of_key = ("SELECT * FROM outbox WHERE key = :key", {"key": outbox_item.key})
+        row = await self.database.write(lambda connection: connection.execute(*of_key).fetchone())
         return outbox_item if row is None else _outbox_item(row)
 
     async def put(self, outbox_item: OutboxItem, *, is_own: bool = False, epoch: ErasureEpoch | None = None) -> bool:

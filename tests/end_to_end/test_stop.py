@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from core.types import Completion, Request
+from core.types import Account, Address, Completion, Request, Scope
 from tests.end_to_end.test_recall_platforms import serving
 from tests.fixtures.discord_api import DiscordApi
 from tests.fixtures.discord_setup import checked, make
-from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
+from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 
 LISTING = {"target": "memory", "action": "list"}
@@ -109,6 +111,70 @@ async def test_what_was_stored_before_the_stop_came_is_the_answer(home: Path) ->
         harness.router._agent.conversations = StoppedWhileStoring()  # type: ignore[assignment]
         assert (await harness.say("hello")).text == "The full answer."
         assert await answers(harness) == ["The full answer."]
+
+
+async def test_what_is_being_stored_as_the_stop_comes_is_the_only_answer(home: Path) -> None:
+    model = ScriptedModel(says("The full answer."))
+    gate = model.gate = asyncio.Event()
+    is_busy, may_end = threading.Event(), threading.Event()
+
+    def long(_: object) -> None:
+        is_busy.set()
+        assert may_end.wait(20)
+
+    async with open_gateway(home, model) as harness, asyncio.TaskGroup() as tasks:
+        turn = tasks.create_task(harness.say("hello"))
+        await model.began.wait()
+        tasks.create_task(harness.services.database.write(long))
+        assert await asyncio.to_thread(is_busy.wait, 20)
+        (running,) = harness.router._agent._running.values()
+        gate.set()
+        for _ in range(20):
+            await asyncio.sleep(0)
+        # The answer waits for what is written before it.
+        assert running.has_asked
+        assert harness.router._queues.stop(harness.inbound("x").address)
+        for _ in range(20):
+            await asyncio.sleep(0)
+        may_end.set()
+        assert (await turn).text == "The full answer."
+        assert await answers(harness) == ["The full answer."]
+
+
+async def test_what_is_stored_as_one_of_those_who_asked_is_removed_reaches_the_other(home: Path) -> None:
+    room: dict[str, Any] = {
+        "address": Address(platform="telegram", chat_id="-100"),
+        "scope": Scope.room("telegram", "-100"),
+        "is_direct": False,
+    }
+    options = 'rooms = ["telegram:-100"]\n'
+    async with open_gateway(home, ScriptedModel(says("The full answer.")), options) as harness:
+        append, tasks = harness.services.conversations.append, list[asyncio.Task[None]]()
+
+        async def remove() -> None:
+            member = Account(platform="telegram", user_id="7")
+            await harness.services.removals.remove([member], harness.services.clock.now())
+            await harness.router.on_change()
+
+        class RemovedWhileStoring:
+            def __getattr__(self, name: str) -> object:
+                return getattr(harness.services.conversations, name)
+
+            async def append(self, *given: object, **named: object) -> object:
+                done = await append(*given, **named)  # type: ignore[arg-type]
+                if len(given) > 2 and given[2] is not None:
+                    tasks.append(asyncio.create_task(remove()))
+                    await asyncio.Event().wait()
+                return done
+
+        harness.router._agent.conversations = RemovedWhileStoring()  # type: ignore[assignment]
+        replies = [KeptReply(), KeptReply()]
+        asked = (harness.inbound("hello", "7", **room), harness.inbound("and how are you?", **room))
+        numbers = [await harness.router.admit(*one) for one in zip(asked, replies, strict=True)]
+        async with asyncio.timeout(20):
+            await asyncio.gather(*(harness.router.serve(number) for number in numbers if number is not None))
+            await asyncio.gather(*tasks)
+        assert [reply.answer and reply.answer.text for reply in replies] == [None, "The full answer."]
 
 
 @pytest.mark.slow
