@@ -6,12 +6,13 @@ export PYTHONDONTWRITEBYTECODE =
 SETUP = venv=$$(./setup.sh) && PATH="$$venv/bin:$$PATH" && export PATH
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check soak bench
+.PHONY: help run test check services soak bench
 
 help:
 	@echo "make run    starts the assistant: every platform that has a token, otherwise a chat in this terminal"
 	@echo "make test   the whole check, at most 4 minutes"
 	@echo "make check  its quick part, under 40 seconds"
+	@echo "make services  memory services as they really are, in environments of their own; at most 15 minutes"
 	@echo "make soak   kills, fuzzing and load; takes long"
 	@echo "make bench  how fast and how good; takes long"
 
@@ -23,6 +24,10 @@ test:
 
 check:
 	@$(SETUP) && python -m ruff check . && python -m ruff format --check . && lint-imports --no-logo >&2 && python -m pytest -q -n 2 -m "not slow"
+
+# mem0 is a library, which runs with us in one process: its environment has us beside it. MNEME_SERVICES: where they lie.
+services:
+	@$(SETUP) && sh tests/services/setup.sh && sh tests/services/run.sh
 
 soak:
 	@$(SETUP) && python -m pytest -q --timeout 3600 tests/soak && python -m pytest -q --timeout 3600 -m hypothesis --hypothesis-profile thorough

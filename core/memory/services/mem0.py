@@ -254,7 +254,8 @@ class _Library:
 
     async def close(self) -> None:
         if self._memory is not None:
-            await asyncio.to_thread(self._memory.vector_store.client.close)
+            for held in (self._memory.vector_store, self._memory.llm, self._memory.embedding_model):
+                await asyncio.to_thread(held.client.close)
 
     async def about(self) -> str:
         return f"mem0 {_installed()}, its library in this process, with a folder of its own"

@@ -1,19 +1,35 @@
-"""The real engines: where they lie, how each is started, and with which options it is reached."""
+"""The real engines: where they lie, how each is started, and with which options it is reached.
+
+One runs for all the tests of a session, on loopback and with files of its own; what it prints stands in the folder of
+the session. A server that needs PostgreSQL brings its own, which does not start for root: it runs as nobody then.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+import pwd
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Event, Thread
 from typing import Any
+from urllib.error import URLError
+from urllib.request import urlopen
 
-from tests.services.model_server import mem0_facts, model_server
+from tests.services.model_server import Rule, mem0_facts, model_server, nothing
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
 ROOT = Path(os.environ.get("MNEME_SERVICES") or CACHE / "mneme-services")
+START_S = 90.0
+END_S = 20.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,25 +42,146 @@ class Running:
 
 @dataclass(frozen=True, kw_only=True)
 class Engine:
-    """`missing` says why it cannot run here; empty where it can. `running` starts it, with files of its own."""
+    """`missing` says why it cannot run here; empty where it can. `running` starts it, with files in a folder."""
 
     name: str
     missing: Callable[[], str]
-    running: Callable[[Path], AbstractAsyncContextManager[Running]]
+    running: Callable[[Path], AbstractContextManager[Running]]
     search_tool: str = ""
     add_tool: str = ""
+
+
+def installed(name: str, program: str) -> str:
+    """Why a program of an environment is not there; empty where it is."""
+    made = (ROOT / name / "ready").exists() and (ROOT / name / program).exists()
+    return "" if made else f"tests/services/setup.sh {name} has not made {ROOT / name}"
+
+
+@contextmanager
+def models(rule: Rule = nothing, dimensions: int = 1536) -> Iterator[str]:
+    """The address of a model server, in a thread of its own."""
+    urls: list[str] = []
+    is_up, may_end = Event(), Event()
+
+    async def serve() -> None:
+        async with model_server(rule, dimensions) as url:
+            urls.append(url)
+            is_up.set()
+            await asyncio.to_thread(may_end.wait)
+
+    thread = Thread(target=asyncio.run, args=(serve(),))
+    thread.start()
+    try:
+        is_up.wait(START_S)
+        yield urls[0]
+    finally:
+        may_end.set()
+        thread.join()
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextmanager
+def program(command: Sequence[str], folder: Path, url: str, **variables: str) -> Iterator[None]:
+    """A server, up when something answers at `url`. What it prints is kept."""
+    environ = {"PATH": os.environ["PATH"], "HOME": str(folder), "LANG": "C.UTF-8", **variables}
+    with (folder / "server.log").open("wb") as log:
+        process = subprocess.Popen(command, env=environ, cwd=folder, stdout=log, stderr=log)
+    try:
+        until = time.monotonic() + START_S
+        while not _answers(url):
+            if process.poll() is not None or time.monotonic() > until:
+                said = (folder / "server.log").read_text("utf-8", "replace")[-2_000:]
+                raise RuntimeError(f"{command[0]} did not start: {said}")
+            Event().wait(0.2)
+        yield
+    finally:
+        process.terminate()
+        try:
+            process.wait(END_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _answers(url: str) -> bool:
+    try:
+        with urlopen(url, timeout=2):
+            return True
+    except (URLError, OSError):
+        return False
+
+
+@contextmanager
+def postgres(environment: Path) -> Iterator[str]:
+    """The address of a PostgreSQL of its own, by the program that an environment brings along."""
+    (found,) = environment.glob("lib/python3*/site-packages/pg0/bin/pg0")
+    # Not below the folder of the tests, which pytest closes to all others.
+    with TemporaryDirectory(prefix="mneme-postgres-") as name:
+        folder, home = Path(name), Path(name) / "home"
+        binary = shutil.copy(found, folder)
+        home.mkdir()
+        as_whom: list[str] = []
+        if os.geteuid() == 0:
+            nobody = pwd.getpwnam("nobody")
+            folder.chmod(0o755)
+            os.chown(home, nobody.pw_uid, nobody.pw_gid)
+            as_whom = ["setpriv", f"--reuid={nobody.pw_uid}", f"--regid={nobody.pw_gid}", "--clear-groups"]
+        environ = {"PATH": os.environ["PATH"], "HOME": str(home), "LANG": "C.UTF-8"}
+        port = free_port()
+
+        def pg0(*arguments: str) -> None:
+            command = [*as_whom, str(binary), *arguments, "--name", "engine"]
+            quiet = subprocess.DEVNULL
+            subprocess.run(command, env=environ, cwd=home, check=True, stdin=quiet, stdout=quiet, timeout=START_S)
+
+        pg0("start", "--port", str(port))
+        try:
+            yield f"postgresql://postgres:postgres@127.0.0.1:{port}/postgres"
+        finally:
+            pg0("stop")
 
 
 def _no_mem0() -> str:
     return "" if find_spec("mem0") else f"run these tests by {ROOT}/mem0/bin/python, as `make services` does"
 
 
-@asynccontextmanager
-async def _mem0(folder: Path) -> AsyncIterator[Running]:
-    async with model_server(mem0_facts, 64) as url:
+@contextmanager
+def _mem0(folder: Path) -> Iterator[Running]:
+    with models(mem0_facts, 64) as url:
         yield Running(options={"deployment": "embedded", "llm_url": url, "embedder_dims": 64})
+
+
+@contextmanager
+def _hindsight(folder: Path) -> Iterator[Running]:
+    environment, port = ROOT / "hindsight", free_port()
+    url = f"http://127.0.0.1:{port}"
+    with models() as model_url, postgres(environment) as database_url:
+        settings = {
+            "LLM_PROVIDER": "mock",
+            "EMBEDDINGS_PROVIDER": "openai",
+            "EMBEDDINGS_OPENAI_BASE_URL": model_url,
+            "EMBEDDINGS_OPENAI_API_KEY": "none",
+            "RERANKER_PROVIDER": "rrf",
+            "DATABASE_URL": database_url,
+        }
+        named = {f"HINDSIGHT_API_{name}": value for name, value in settings.items()}
+        command = [str(environment / "bin" / "hindsight-api"), "--host", "127.0.0.1", "--port", str(port)]
+        with program(command, folder, f"{url}/health", **named):
+            yield Running(options={"url": url, "retain_async": False})
 
 
 ENGINES: Mapping[str, Engine] = {
     "mem0": Engine(name="mem0", missing=_no_mem0, running=_mem0, search_tool="mem0_search", add_tool="mem0_add"),
+    "hindsight": Engine(
+        name="hindsight",
+        missing=lambda: installed("hindsight", "bin/hindsight-api"),
+        running=_hindsight,
+        search_tool="hindsight_recall",
+        add_tool="hindsight_retain",
+    ),
 }

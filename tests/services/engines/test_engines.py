@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import asyncio
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from core.memory.plugins import Plugins
-from core.memory.provider import MemoryProvider
-from tests.fixtures.provider_contract import Subject
-from tests.fixtures.provider_harness import ProviderHarness
-from tests.services.engines.engine import ENGINES, Engine, Running
+from core.errors import DeliveryError
+from core.memory.service import Entry, RemoteService, Told
+from tests.fixtures.provider_contract import ASKED, SAID
+from tests.fixtures.provider_harness import ANA, harness
+from tests.services.engines.conftest import EngineSubject
 from tests.services.test_conformance import (
     TestContract,
     test_it_says_what_it_is_and_nothing_of_its_key,
@@ -27,22 +29,46 @@ __all__ = [
 ]
 
 
-class EngineSubject(Subject):
-    def __init__(self, engine: Engine, running: Running) -> None:
-        self.service, self._running = engine, running
+async def test_what_arrives_twice_is_there_once_and_goes_as_a_whole(subject: EngineSubject, home: Path) -> None:
+    provider = subject.made(home)
+    assert isinstance(provider, RemoteService)
+    async with harness(home, [provider]) as one:
+        own = one.memory.externals[provider.name]
+        await own.call(20, "is_available")
+        space, key = provider.space(ANA), provider.record.name("turn")
+        told = Told(key=key, kind="turn", lines=[("user", SAID)], at=one.clock.now())
+        await own._run(partial(provider.keep, space, told))
+        remote = await own._run(partial(provider.keep, space, replace(told, is_again=True)))
+        assert await subject.copies(one, SAID) == 1
+        entry = Entry(key=key, space=space, remote=remote)
+        assert await own._run(partial(provider.holds, entry))
+        # It is not known what it calls it, and it is not there any more.
+        for known in (replace(entry, remote=None), entry):
+            await own._run(partial(provider.erase, known))
+            assert not await own._run(partial(provider.holds, known))
+        assert await one.recalled(ASKED) == []
 
-    def made(self, home: Path) -> MemoryProvider:
-        return Plugins(home).made(self.service.name, self._running.options, self._running.variables)
 
-    async def copies(self, one: ProviderHarness, text: str) -> int:
-        """As it shows them itself."""
-        return sum(text in line for line in await one.recalled(text))
-
-
-@pytest.fixture(params=ENGINES)
-async def subject(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[EngineSubject]:
-    engine = ENGINES[request.param]
-    if why := engine.missing():
-        pytest.skip(f"{request.param} is not here: {why}")
-    async with engine.running(tmp_path) as running:
-        yield EngineSubject(engine, running)
+async def test_hindsight_is_asked_to_erase_what_it_has_not_made_yet(subject: EngineSubject, home: Path) -> None:
+    if subject.service.name != "hindsight":
+        pytest.skip("only hindsight makes facts after it has answered")
+    provider = subject.made(home, retain_async=True)
+    assert isinstance(provider, RemoteService)
+    async with harness(home, [provider]) as one:
+        own = one.memory.externals[provider.name]
+        await own.call(20, "is_available")
+        space, key = provider.space(ANA), provider.record.name("turn")
+        told = Told(key=key, kind="turn", lines=[("user", SAID)], at=one.clock.now())
+        remote = await own._run(partial(provider.keep, space, told))
+        assert len(remote) == 1
+        entry, refusals = Entry(key=key, space=space, remote=remote), set[str]()
+        async with asyncio.timeout(60):
+            while True:
+                try:
+                    await own._run(partial(provider.erase, entry))
+                    break
+                except DeliveryError as error:
+                    refusals.add(str(error))
+        assert refusals <= {"hindsight has not made facts of it yet"}
+        assert not await own._run(partial(provider.holds, entry))
+        assert await one.recalled(ASKED) == []

@@ -1,0 +1,48 @@
+"""Each real engine, up once for a session, as what the suite runs over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.memory.plugins import Plugins
+from core.memory.provider import MemoryProvider
+from tests.fixtures.provider_contract import Subject
+from tests.fixtures.provider_harness import ProviderHarness
+from tests.services.engines.engine import ENGINES, Engine, Running
+
+
+class EngineSubject(Subject):
+    """`number` makes the names of one test its own, since the engine is that of all."""
+
+    def __init__(self, engine: Engine, running: Running, number: int) -> None:
+        self.service, self._running, self._number = engine, running, number
+
+    def made(self, home: Path, **options: Any) -> MemoryProvider:
+        options = {"namespace": f"test{self._number}", **self._running.options, **options}
+        return Plugins(home).made(self.service.name, options, self._running.variables)
+
+    async def copies(self, one: ProviderHarness, text: str) -> int:
+        """As it shows them itself."""
+        return sum(text in line for line in await one.recalled(text))
+
+
+@pytest.fixture(scope="session", params=ENGINES)
+def engine(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Engine, Running, Iterator[int]]]:
+    found = ENGINES[request.param]
+    if why := found.missing():
+        pytest.skip(f"{request.param} is not here: {why}")
+    with found.running(tmp_path_factory.mktemp(request.param)) as running:
+        yield found, running, count(1)
+
+
+@pytest.fixture
+def subject(engine: tuple[Engine, Running, Iterator[int]]) -> EngineSubject:
+    found, running, numbers = engine
+    return EngineSubject(found, running, next(numbers))
