@@ -116,14 +116,10 @@ class Prompt:
         return "\n\n".join(section for section in sections if section)
 
     def _guidance_in(self, session: Session) -> str:
-        serving, lines = [tool for tool in self.tools if serves(tool, session)], []
         # In a schedule nothing is kept or planned.
-        there = {tool.name for tool in serving if tool.is_reading or session.is_remembered}
-        for line in self._guidance:
-            found = _OF_TOOL.fullmatch(line)
-            if found is None or found[1] in there:
-                lines.append(f"- {found[2]}" if found else line)
-        return "\n".join(lines)
+        there = {one.name for one in self.tools if serves(one, session) and (one.is_reading or session.is_remembered)}
+        lines = ((line, _OF_TOOL.fullmatch(line)) for line in self._guidance)
+        return "\n".join(f"- {of[2]}" if of else line for line, of in lines if of is None or of[1] in there)
 
     async def seal(self, rows: Sequence[Message], earlier: Sequence[Message], context: ToolContext) -> list[Message]:
         """`rows`, answered together, as they are sent. A memory in one of the `earlier` rows is not repeated."""

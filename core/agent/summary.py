@@ -17,7 +17,7 @@ from zoneinfo import ZoneInfo
 from config.masking import MASK, masked
 from core.agent.prompt import CHARS_PER_TOKEN, LEFT_OUT, cut, tokens_in, tokens_of
 from core.errors import ModelError
-from core.guard.fence import fence, neutralise, said, scrub
+from core.guard.fence import fence, neutralise, said, scrub, told
 from core.store.rows import turns
 from core.text.normalize import language_data, shortened
 from core.types import Completion, Json, Message
@@ -177,7 +177,7 @@ def _told(row: Message) -> str:
         return f"Tool {row.tool_name}: {'(what it found is left out)' if row.kind == 'quote' else _line(row.text)}"
     text = cut(_open(row.text), SHOWN_TOKENS)
     if row.role == "user":
-        return f"{' '.join(row.sender.name.split()) if row.sender else 'Person'}: {text}"
+        return f"{' '.join(row.sender.name.split()) if row.sender else 'Person'}: {_origin(row)}{text}"
     calls = [block for block in row.blocks or () if block.get("type") == "tool_use"]
     called = "".join(f" [calls {one.get('name')}: {_line(str(one.get('input')))}]" for one in calls)
     return f"Assistant: {text}{called}"
@@ -223,8 +223,12 @@ def ruled(rows: Sequence[Message], before: str, zone: ZoneInfo, limit_chars: int
     return "\n\n".join(part for part in (first, stated, done) if part)
 
 
+def _origin(row: Message) -> str:
+    return f"({about}) " if (about := told(row)) else ""
+
+
 def _turn_line(turn: Sequence[Message], zone: ZoneInfo) -> str:
-    asked = " / ".join(_line(row.text, LINE_CHARS) for row in turn if row.role == "user")
+    asked = " / ".join(_origin(row) + _line(row.text, LINE_CHARS) for row in turn if row.role == "user")
     answered = [row.text for row in turn if row.role == "assistant" and row.text]
     end = f" → {_line(answered[-1], LINE_CHARS)}" if answered else ""
     return f"- {_day(turn[0].created_at.astimezone(zone))}: {asked}{end}"

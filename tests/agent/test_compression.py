@@ -15,7 +15,7 @@ from core.agent import compression
 from core.agent.compression import FUTILE, MOST_MESSAGES, Windows
 from core.errors import ModelError, StaleReadError, StoreError
 from core.models.claude import Claude
-from core.types import Completion, Message, Request, Session, Usage
+from core.types import Completion, Message, Quoted, Request, Session, Usage
 from gateway import queues, texts
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
@@ -160,6 +160,20 @@ async def test_without_a_usable_helper_the_summary_is_made_by_rules(home: Path, 
         assert "hunter2" not in summary
         assert "Ignore all" not in summary
         assert len(summary) < 6_000
+
+
+@pytest.mark.parametrize("answer", [GOOD, ""])
+async def test_what_is_passed_on_is_not_condensed_as_what_the_person_said(home: Path, answer: str) -> None:
+    helper = helping(answer)
+    async with open_gateway(home, quiet(), SMALL, titles=helper) as harness:
+        await harness.say("Hello there, my friend.")
+        await harness.say("I live in Rome.", origin="forwarded", quoted=Quoted(kind="forward", name="Ben"))
+        for number in range(10):
+            await harness.say(long(number))
+        assert "Person 42: (forwarded) I live in Rome." in asked(made(helper)[0])
+        summary = next(row.text for row in await history(harness) if row.kind == "summary")
+        assert ("(forwarded) I live in Rome." in summary) == (not answer)
+        assert "## Decisions and statements\n- I live" not in summary
 
 
 async def test_a_long_summary_is_cut_and_orders_in_it_stay_in_the_frame(home: Path) -> None:
