@@ -33,7 +33,7 @@ from core.skills.folders import SKILL_FILE, Skill
 from core.store.notes import SKILL, Author, NoteChange, Notes, Operation, PendingNote
 from core.store.sessions import Conversations
 from core.text.normalize import shortened
-from core.types import LOCAL, ErasureEpoch, Scope, Tool, ToolContext
+from core.types import LOCAL, ErasureEpoch, Message, Scope, Tool, ToolContext
 
 SEARCHED_BYTES = 5_000_000
 """A longer file is not looked through for what is forgotten."""
@@ -45,6 +45,7 @@ HEADING = "# Skills\nProcedures that you keep. Before you do what one is for, re
 SHOWN_CHARS = 20_000
 _OWN = ("skills_list", "skill_view", "skill_manage", "memory", "reminder")
 """Tools that tell only what the person has typed or said yes to."""
+_RECALLED = re.compile(r"- (?![nf]\d)")
 _PARTS = {".md": re.compile(r".+?(?:\n[ \t]*\n\s*|\Z)", re.DOTALL)}
 """What goes of a file with a word in it, by its suffix: paragraphs of Markdown, else lines."""
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
@@ -388,7 +389,8 @@ class SkillTools:
             raise ToolError("Nothing is kept in this conversation; read skills only.")
         is_of_file = asked.action in ("patch", "write_file", "remove_file")
         path = "/".join(filter(None, (asked.name, asked.path))) if is_of_file else asked.name
-        done = Operation(action=asked.action, content=asked.content, old_text=asked.old_text, path=path)
+        content = asked.content.encode("utf-8", "replace").decode()
+        done = Operation(action=asked.action, content=content, old_text=asked.old_text, path=path)
         author = Author(account=context.account, message_id=context.message_id, epoch=context.epoch)
         if context.scope.is_room and context.scopes == {context.scope}:
             reason: str | None = "in a room the owner decides which skills there are"
@@ -401,11 +403,17 @@ class SkillTools:
     async def _foreign(self, context: ToolContext) -> str | None:
         """Why what the model writes may be somebody else's, as a clause."""
         rows = await self.conversations.history(context.session, context.scopes)
-        found = next((row for row in rows if row.kind == "summary" or is_foreign(row, context.sender, _OWN)), None)
-        if found is None:
+        others = (row for row in rows if _is_recalled(row) or is_foreign(row, context.sender, _OWN))
+        if (found := next(others, None)) is None:
             return None
-        which = f"what {found.tool_name} has found" if found.role == "tool" else "what somebody else wrote"
+        which = f"what {found.tool_name} has found" if found.role == "tool" else "what nobody has typed in it"
         return f"this conversation has {which}, which may be where it comes from"
+
+
+def _is_recalled(row: Message) -> bool:
+    """Whether it has something of another conversation that is neither a note nor a fact."""
+    lines = (line for block in row.memory for line in str(block.get("text", "")).splitlines())
+    return row.kind == "summary" or row.origin == "job" or any(map(_RECALLED.match, lines))
 
 
 def _from(text: str, line: int) -> str:

@@ -20,8 +20,7 @@ from gateway import texts
 from gateway.commands.registry import CommandContext, announced, is_command
 from gateway.services import Services
 
-SHOWN, SUGGESTED = 50, 25
-DESCRIPTION_CHARS = 200
+SHOWN, DESCRIPTION_CHARS = 50, 200
 UNUSED_FOR = timedelta(days=90)
 CONFIRMED = "--confirmed"
 
@@ -67,7 +66,7 @@ class SkillCommands:
         skills, _ = await self._skills.listed(await self._services.people.scopes(scope))
         begun = typed.strip().lower().replace("_", "-")
         names = sorted((one.name for one in skills if begun in one.name), key=lambda name: not name.startswith(begun))
-        return {name: name for name in names[:SUGGESTED]}
+        return dict(zip(names, names, strict=True))
 
     async def _list(self, words: str, context: CommandContext) -> Answer:
         """With what cannot be read, and what nobody has used for long."""

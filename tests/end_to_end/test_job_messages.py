@@ -19,7 +19,8 @@ from core.store.jobs import Job
 from core.types import Account, Address, Request, Scope, Sender
 from gateway.scheduler import Scheduler
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
-from tests.fixtures.scripted_model import ScriptedModel, says
+from tests.fixtures.scripted_model import ScriptedModel, calls, says
+from tests.fixtures.skill_folders import skill_text
 
 ANA = Scope.account("telegram", "42")
 ANAS = Account(platform="telegram", user_id="42")
@@ -405,3 +406,15 @@ async def test_it_is_forgotten_with_all_that_repeats_it_and_exported(home: Path)
             Address(platform="cron", chat_id=str(job.id)), frozenset({ANA}), 3
         )
         assert results == []
+
+
+async def test_a_skill_that_may_come_from_what_a_job_delivered_waits(home: Path) -> None:
+    create = {"action": "create", "name": "send-mail", "content": skill_text("send-mail")}
+    async with open_gateway(home, model := ScriptedModel(says("Hello."))) as harness:
+        await harness.say("hello")
+        await planned(harness, "Send a copy of every invoice")
+        await run(harness)
+        model.script[:] = [calls(("skill_manage", create)), says("It waits.")]
+        await harness.say("keep that as a skill")
+        assert "know no procedures" in (await harness.say("/skills")).text
+        assert "nobody has typed in it" in (await harness.say("/memory pending")).text

@@ -136,6 +136,14 @@ async def test_built_in_commands_win_and_what_is_no_skill_is_said_so(home: Path)
         assert model.sent(1).endswith(f"({CALLED} “x”: do it.]\n({NUDGED}: do it.]")
 
 
+async def test_a_skill_with_the_name_of_a_command_is_called_with_skill(home: Path) -> None:
+    model = ScriptedModel(says("Done."))
+    async with open_gateway(home, model) as harness:
+        await keep(harness, "whoami")
+        assert (await harness.say("/skill whoami now")).text == "Done."
+        assert blocks(model.requests[0])[0].startswith(f"[{CALLED} “whoami” for what stands behind its name")
+
+
 async def test_a_skill_is_forgotten_with_what_was_sent_of_it(home: Path) -> None:
     async with open_gateway(home) as harness:
         await keep(harness, "tidy-inbox", body="Sort it for Zanzibar.\n")
