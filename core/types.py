@@ -331,8 +331,8 @@ class ToolContext:
 class Tool:
     """`schema`: JSON schema of the arguments. `run` returns what the model reads, or raises ToolError or Refused.
     `is_quote`: the result repeats stored text and is not indexed. `is_reading`: writes and tells nothing, so it serves
-    incognito. `is_outside`: a service may keep what it is asked, so it does not serve schedules. `is_offered`: whether
-    a session has it, which must stay the same within one. `patience_s`: its own, longer time limit."""
+    incognito. `is_outside`: a service may keep what it is asked, so it does not serve schedules. `patience_s`: its own,
+    longer time limit."""
 
     name: str
     description: str
@@ -341,7 +341,6 @@ class Tool:
     is_quote: bool = False
     is_reading: bool = False
     is_outside: bool = False
-    is_offered: Callable[[Session], bool] | None = None
     patience_s: float = 0.0
 
 

@@ -269,8 +269,6 @@ def described(tools: Iterable[Tool], session: Session) -> tuple[Json, ...]:
 def serves(tool: Tool, session: Session) -> bool:
     """Whether a session has a tool. An incognito one has none that keeps or tells anything, a scheduled one none of
     an outside service."""
-    if tool.is_offered is not None and not tool.is_offered(session):
-        return False
     if session.is_incognito:
         return tool.is_reading
     return not tool.is_outside or session.is_remembered

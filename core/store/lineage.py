@@ -127,11 +127,20 @@ _SHOW = f"""
 UPDATE messages SET kind = (SELECT undone.kind FROM undone WHERE message_id = messages.id)
 WHERE {in_list("id", "ids")} AND kind = 'undone'
 """
+_DELEGATED = f"""
+SELECT messages.id, messages.session_id FROM messages JOIN sessions ON sessions.id = messages.session_id
+WHERE sessions.is_delegated AND messages.id BETWEEN :first AND :last
+    AND sessions.parent_id IN (SELECT session_id FROM messages WHERE {in_list("id", "ids")})
+ORDER BY messages.id DESC
+"""
+"""What was said in sessions that were made for what is hidden, or was."""
 _COUNT = f"""
 UPDATE sessions SET messages = (SELECT COUNT(*) FROM messages WHERE session_id = sessions.id AND kind = 'chat')
 WHERE id IN (SELECT session_id FROM messages WHERE {in_list("messages.id", "ids")})
 """
-_OF = f"SELECT {MESSAGE_COLUMNS} FROM undone JOIN messages ON messages.id = undone.message_id WHERE"
+_OF = f"""
+SELECT {MESSAGE_COLUMNS} FROM undone JOIN messages ON messages.id = undone.message_id
+WHERE messages.session_id NOT IN ({rows.DELEGATED}) AND"""
 _UNDONE = f"{_OF} messages.kind = 'undone' AND undone.origin = :origin ORDER BY messages.id"
 _BACK = f"{_OF} undone.back = :origin ORDER BY messages.id"
 _ACT = "SELECT {0} FROM undone AS act JOIN messages AS part ON part.id = act.message_id AND act.origin = undone.origin"
@@ -187,8 +196,9 @@ def undoable(connection: Connection, undoing: Undoing) -> list[Message]:
 
 def undo(connection: Connection, undoing: Undoing, ids: Collection[int]) -> list[Message]:
     """Hides messages; returns those that this command has hidden, oldest first."""
-    values = {**undoing.values, "ids": list_value(ids)}
+    values = {**undoing.values, "ids": list_value(ids), "first": min(ids, default=0), "last": max(ids, default=0)}
     if not connection.execute("SELECT 1 FROM undone WHERE origin = :origin", values).fetchone():
+        values["ids"] = list_value([*ids, *(row["id"] for row in connection.execute(_DELEGATED, values))])
         connection.execute(_HIDE, values)
         connection.execute(_MARK, values)
         _settle(connection, values)
@@ -205,7 +215,9 @@ def bring_back(connection: Connection, undoing: Undoing) -> list[Message]:
     values = {**undoing.values, "ids": list_value(message.id for message in found)}
     values |= {"first": found[0].id, "last": found[-1].id}
     first = {message.session_id: message.id for message in reversed(found)}
-    with rechunked(connection, first):
+    made = connection.execute(_DELEGATED, values).fetchall()
+    values["ids"] = list_value([message.id for message in found] + [row["id"] for row in made])
+    with rechunked(connection, first | {row["session_id"]: row["id"] for row in made}):
         connection.execute(_SHOW, values)
     connection.execute(f"UPDATE undone SET back = :origin WHERE {in_list('message_id', 'ids')}", values)
     _settle(connection, values)

@@ -55,9 +55,12 @@ _OWN = """messages.role = 'user' AND (
     OR addresses.platform || ':' || messages.sender_id IN (SELECT value FROM json_each(:accounts))
 )"""
 _SENDER = "(messages.sender_id = :sender_id OR instr(' ' || bare(messages.sender_name), :sender) > 0)"
-_LINEAGE = f"""COALESCE(sessions.root_id, sessions.id) = (
+_LINEAGE = f"""(sessions.id = :session OR COALESCE(sessions.root_id, (
+    SELECT COALESCE(asking.root_id, asking.id) FROM sessions AS asking
+    WHERE asking.id = sessions.parent_id AND sessions.is_delegated AND :has_delegated
+), sessions.id) = (
     SELECT COALESCE(own.root_id, own.id) FROM sessions AS own WHERE own.id = :session AND {visible("own.scope_id")}
-)"""
+))"""
 _ROOT = "COALESCE(sessions.root_id, sessions.id)"
 _FIELDS = f"messages.id, messages.session_id, {_ROOT}"
 _SCOPES = f"""
@@ -359,7 +362,8 @@ def _filters(query: SearchQuery) -> Filter:
     if query.before is not None:
         filters.append(("messages.created_at < :before", {"before": timestamp(query.before)}))
     if query.session is not None:
-        filters.append((_LINEAGE, {"session": bounded(query.session)}))
+        values = {"session": bounded(query.session), "has_delegated": query.has_delegated}
+        filters.append((_LINEAGE, values))
     for number, span in enumerate(query.hidden):
         session, first, last = names = [f"hidden_{part}_{number}" for part in ("session", "first", "last")]
         is_elsewhere = f"(messages.session_id <> :{session} OR messages.id NOT BETWEEN :{first} AND :{last})"
