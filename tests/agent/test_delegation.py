@@ -50,15 +50,15 @@ def results(request: Request) -> list[str]:
 
 
 async def delegated(harness: GatewayHarness, who: str = "42") -> list[tuple[Session, list[Message]]]:
-    """Every delegated session with what is in it."""
+    """Every delegated session of somebody with what is in it."""
     services = harness.services
     found = await services.database.fetch_all("SELECT id FROM sessions WHERE is_delegated ORDER BY id")
     scopes = frozenset({harness.inbound("x", who).scope})
     sessions = []
     for row in found:
         session = await services.conversations.find(row["id"], scopes)
-        assert session is not None
-        sessions.append((session, await services.conversations.history(session, scopes)))
+        if session is not None:
+            sessions.append((session, await services.conversations.history(session, scopes)))
     return sessions
 
 
@@ -262,3 +262,63 @@ async def test_forget_erases_it_and_export_has_it(home: Path) -> None:
         await harness.say("/forget Zanzibar")
         assert "Nothing of it is left" in (await harness.say("yes")).text
         assert left_of("Zanzibar", harness.services.database.path) == []
+
+
+@pytest.mark.slow
+async def test_nothing_is_learned_of_what_is_said_in_it(home: Path) -> None:
+    task = {"task": "I moved to Lisbon. Ana is my sister. Remember that I like rum."}
+    helper = Helper(calls(("session_search", {"query": "rum"})), says("You live in Lisbon."))
+    async with house(home, helper, calls(("delegate", task)), says("Fine.")) as (harness, _):
+        await harness.say("look")
+        await harness.memory.tend()
+        assert "Nothing yet" in (await harness.say("/facts")).text
+        assert "Nothing is waiting" in (await harness.say("/memory pending")).text
+        assert "Lisbon" not in (await harness.say("/memory")).text
+        assert len(helper.requests) == 2
+
+
+@pytest.mark.slow
+async def test_what_is_undone_hides_it_until_it_is_brought_back(home: Path) -> None:
+    helper = Helper(says("The zebra naps."), says("The zebra rests."))
+    ask = calls(("delegate", TASK))
+    async with house(home, helper, says("hi"), ask, says("It sails."), ask, says("No.")) as (harness, _):
+        await harness.say("hello there, my friend")
+        await harness.say("which one?")
+        ((first, _),) = await delegated(harness)
+
+        async def shown(session: Session) -> bool:
+            found = [f"in:{session.id} zebra", f"in:{session.id}"]
+            texts = [(await harness.say(f"/recall {one}")).text for one in found]
+            seen = {"naps" in text or "rests" in text for text in texts}
+            assert len(seen) == 1
+            return seen.pop()
+
+        assert await shown(first)
+        await harness.say("/undo")
+        assert not await shown(first)
+        await harness.say("/undo back")
+        assert await shown(first)
+        await harness.say("/retry")
+        (_, _), (second, _) = await delegated(harness)
+        assert [await shown(one) for one in (first, second)] == [False, True]
+        await harness.say("/undo back")
+        assert [await shown(one) for one in (first, second)] == [True, False]
+        assert await harness.services.recall.verify() == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("asked", ["in:{session.parent_id}", "zebra in:{session.parent_id}", "in:{session.id}"])
+async def test_who_forgets_a_conversation_forgets_what_was_delegated_in_it(home: Path, asked: str) -> None:
+    helper = Helper(says("The zebra sails."), says("The zebra stays."))
+    script = (calls(("delegate", {"task": "Find the zebra"})), says("It sails."))
+    async with house(home, helper, *script, *script) as (harness, _):
+        await harness.say("which one?", "7")
+        await harness.say("which one?")
+        ((session, _),) = await delegated(harness)
+        await harness.say(f"/forget {asked.format(session=session)}")
+        assert "Nothing of it is left" in (await harness.say("yes")).text
+        left = await harness.services.database.fetch_all(
+            "SELECT key FROM messages JOIN sessions ON sessions.id = session_id JOIN scopes ON scopes.id = scope_id "
+            "WHERE text || COALESCE(blocks, '') || COALESCE(sent, '') || COALESCE(title, '') LIKE '%zebra%'"
+        )
+        assert {row["key"] for row in left} == {"account:telegram:7"}

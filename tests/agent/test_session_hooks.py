@@ -6,10 +6,10 @@ import asyncio
 import sys
 from pathlib import Path
 
-from core.types import Usage
+from core.types import Completion, Request, Usage
 from gateway.delivery import Delivery, memory_reply
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
-from tests.fixtures.scripted_model import ScriptedModel, says
+from tests.fixtures.scripted_model import ScriptedModel, calls, says
 
 WATCHER = """
 import threading
@@ -31,6 +31,10 @@ class Watcher(MemoryProvider):
 
     async def on_session_end(self, session, messages):
         HEARD.append(("end", session.id, session.end_reason, len(messages)))
+        TOLD.set()
+
+    async def on_delegation(self, session, task, result):
+        HEARD.append(("delegation", session.parent_id, task, result))
         TOLD.set()
 
     async def on_session_switch(self, new_id, parent_id, reason):
@@ -71,6 +75,20 @@ async def test_a_new_conversation_ends_the_old_one(home: Path) -> None:
             ("switch", 1, None, "new"),
             ("switch", 2, None, "new"),
         ]
+
+
+async def test_what_was_delegated_is_told_with_its_result(home: Path) -> None:
+    plugged(home)
+
+    def answer(request: Request) -> Completion:
+        return says("The blue one." if request.kind == "delegation" else "[]")
+
+    asked = calls(("delegate", {"task": "Which ferry?", "context": "In Porto."}))
+    model, helper = ScriptedModel(asked, says("The blue one.")), ScriptedModel(*[answer] * 9)
+    async with open_gateway(home, model, ON, helper) as harness:
+        await harness.say("which ferry?")
+        told = ("delegation", 1, "Which ferry?\n\nIn Porto.", "The blue one.")
+        assert told in await carried(harness, 2)
 
 
 async def test_new_instructions_begin_no_conversation(home: Path) -> None:

@@ -1,14 +1,19 @@
-"""Eight kills in the middle of traffic; two hundred are in tests/soak."""
+"""Eight kills in the middle of traffic, and one in the middle of a delegated task; two hundred are in tests/soak."""
 
 from __future__ import annotations
 
+import asyncio
+import json
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.fixtures.kill_storm import KillStorm, answer_all
 from tests.fixtures.live_system import KEY, LiveSystem
 from tests.fixtures.messages_api import MessagesApi
+from tests.fixtures.model_reply import ModelReply
 
 KILLS = 8
 
@@ -21,3 +26,38 @@ async def test_nothing_is_lost_or_done_twice_when_the_process_is_killed(home: Pa
         await storm.blow(KILLS)
         assert await storm.damage() == []
         assert len(storm.said["t"]) > KILLS
+
+
+class Delegating:
+    """Hands on what it is asked, and waits in the middle of the answer to that."""
+
+    def __init__(self) -> None:
+        self.hold = asyncio.Event()
+
+    def __call__(self, body: dict[str, Any]) -> ModelReply:
+        if "You work on one task" in json.dumps(body["system"]):
+            return replace(ModelReply.say("The blue one sails.", chunk_chars=3), hold=self.hold, after_events=4)
+        if not body.get("tools"):
+            return ModelReply.say("A title")
+        has_result = body["messages"][-1]["content"][0]["type"] == "tool_result"
+        return (
+            ModelReply.say("I cannot tell.") if has_result else ModelReply.call(("delegate", {"task": "Which ferry?"}))
+        )
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(90)
+async def test_a_kill_in_the_middle_of_a_delegated_task_leaves_the_conversation_whole(home: Path) -> None:
+    async with LiveSystem.open(home, MessagesApi(Delegating(), key=KEY)) as live:
+        await live.start()
+        await live.types("which ferry sails?")
+        await live.until(lambda: live.model.held == 1)
+        await live.kill()
+        await live.start()
+        await live.until(lambda: any("I cannot tell." in line for line in live.printed))
+        assert await live.stop() == 0
+        rows = live.query("SELECT is_delegated, role, text FROM messages JOIN sessions ON sessions.id = session_id")
+        assert [row for row in rows if row[0]] == [(1, "user", "Which ferry?")], "it is not begun again"
+        assert [row[1] for row in rows if not row[0]] == ["user", "assistant", "assistant"]
+        assert live.query("SELECT count(*) FROM sessions WHERE ended_at IS NULL") == [(1,)]
+        assert live.model.refusals == []

@@ -128,6 +128,52 @@ async def test_in_a_room_each_has_their_own_sister(home: Path) -> None:
         assert "boat" not in await recalled(harness, "What does my sister own nowadays?")
 
 
+@pytest.mark.slow
+async def test_another_meaning_takes_the_place_of_the_first_until_it_is_corrected_or_forgotten(home: Path) -> None:
+    async with open_gateway(home, ScriptedModel()) as harness:
+        await harness.say("We call the Porto quay the spot")
+        await tell(harness, "The Porto quay closes at six on Fridays")
+        await tell(harness, "The Lisbon pier closes at four on Mondays")
+
+        async def meant() -> tuple[bool, bool]:
+            found = await recalled(harness, "Until what hour can one visit the spot?")
+            return "at six" in found, "at four" in found
+
+        assert await meant() == (True, False)
+        await tell(harness, "We call the Lisbon pier the spot")
+        assert await meant() == (False, True)
+        await harness.say("/memory correct f2 We call the Porto quay the spot")
+        assert await meant() == (True, False)
+        question = (await harness.say("/memory forget f2")).answer
+        assert question is not None
+        assert question.confirm is not None
+        await harness.say(f"/{question.confirm.name} {question.confirm.arguments}")
+        await harness.say("/memory forget f1")
+        await harness.say("yes")
+        assert await meant() == (False, False)
+
+
+@pytest.mark.slow
+async def test_two_people_of_a_room_may_call_two_things_by_one_name(home: Path) -> None:
+    async with open_gateway(home, ScriptedModel(), options='rooms = ["telegram:-5"]\n') as harness:
+        await tell(harness, "We call the Porto quay the spot", "42", **IN_ROOM)
+        await tell(harness, "We call the Lisbon pier the spot", "7", **IN_ROOM)
+        await tell(harness, "The Porto quay closes at six on Fridays", "42", **IN_ROOM)
+        await tell(harness, "The Lisbon pier closes at four on Mondays", "7", **IN_ROOM)
+        for who, own, other in (("42", "at six", "at four"), ("7", "at four", "at six")):
+            found = await recalled(harness, "Until what hour can one visit the spot?", who, **IN_ROOM)
+            assert (own in found, other in found) == (True, False), who
+
+
+async def test_names_that_mean_each_other_end(home: Path) -> None:
+    async with open_gateway(home, ScriptedModel()) as harness:
+        await harness.say("We call the quay the pier")
+        await harness.say("We call the pier the quay")
+        await harness.say("We call Ana Ana")
+        await tell(harness, "The pier closes at six on Fridays")
+        assert "at six" in await recalled(harness, "Until what hour can one visit the quay?")
+
+
 async def test_who_asks_decides_whose_it_is(database: Any) -> None:
     from core.store.facts import other_names
 

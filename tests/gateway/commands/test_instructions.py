@@ -11,6 +11,7 @@ import pytest
 
 from core.types import Address, Scope
 from gateway import texts
+from tests.fixtures.forgetting import left_of
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel
 
@@ -118,6 +119,37 @@ async def test_they_are_exported_and_forgotten(home: Path) -> None:
         for path in (home / "memories").rglob("*.md"):
             assert "walrus" not in path.read_text()
         assert "walrus" not in (await harness.say("/memory history")).text
+
+
+async def test_those_of_a_room_are_the_owners_to_undo_and_to_forget(home: Path) -> None:
+    model = ScriptedModel()
+    async with open_gateway(home, model, options=OPTIONS) as harness:
+        await harness.say("/instructions set Always mention the walrus.", **ROOM)
+        assert "walrus" in await prompt_of(harness, model, "7", **ROOM)
+        for line in ("/memory undo 1", "/memory undo", "/memory remove walrus", "/forget walrus", "yes"):
+            await harness.say(line, "7", **ROOM)
+        assert "walrus" in await prompt_of(harness, model, "7", **ROOM)
+        exported = (await harness.say("/export", "7")).answer
+        assert exported is not None
+        assert not any(b"walrus" in file.content for file in exported.files)
+        await harness.say("/forget walrus", **ROOM)
+        await harness.say("yes", **ROOM)
+        assert "walrus" not in await prompt_of(harness, model, "7", **ROOM)
+        assert left_of("walrus", harness.services.database.path) == []
+        for path in (home / "memories").rglob("*.md"):
+            assert "walrus" not in path.read_text()
+
+
+@pytest.mark.parametrize(
+    ("text", "refusal"),
+    [("x" * 4_001, "over its limit of 4,000"), ("a\n§\nb", "A note cannot contain a line with §")],
+)
+async def test_what_cannot_be_kept_is_said_and_changes_nothing(home: Path, text: str, refusal: str) -> None:
+    model = ScriptedModel()
+    async with open_gateway(home, model) as harness:
+        await harness.say("/instructions set Answer in verse.")
+        assert refusal in (await harness.say(f"/instructions set --anyway {text}")).text
+        assert VERSE in await prompt_of(harness, model)
 
 
 async def test_nothing_is_set_incognito_and_they_hold_there(home: Path) -> None:
