@@ -92,7 +92,7 @@ class Delegate:
         here = replace(context, session=await self._opened(asked.task, context), window=(), message_id=None)
         said = "\n\n".join(part.strip() for part in (asked.task, asked.context) if part.strip())
         (task,) = self.prompt.dated([self._row(here, said)], here)
-        rows = await self._store([replace(task, sender=_ASKING)], here)
+        rows = await self.conversations.append([replace(task, sender=_ASKING)], epoch=here.epoch)
         runner, used = ToolRunner(tools, self.options.tool_timeout_s), 0
         for left in reversed(range(self.budget.max_rounds + 1)):
             is_last = not left or used >= self.budget.max_tokens
@@ -103,8 +103,8 @@ class Delegate:
             if is_last or not calls:
                 break
             # What it calls only reads, so it is stored with what that found.
-            rows += await self._store([row, *await runner.run(calls, here)], here)
-        (answer,) = await self._store([last_row(row, completion)], here)
+            rows += await self.conversations.append([row, *await runner.run(calls, here)], epoch=here.epoch)
+        (answer,) = await self.conversations.append([last_row(row, completion)], epoch=here.epoch)
         await self.memory.on_delegation(here.session)
         return here.session, answer.text
 
@@ -126,9 +126,6 @@ class Delegate:
     def _row(self, context: ToolContext, text: str) -> Message:
         now, here = self.clock.now(), context.session.id
         return Message(role="user", text=text, session_id=here, created_at=now, origin="tool")
-
-    async def _store(self, rows: Sequence[Message], context: ToolContext) -> list[Message]:
-        return await self.conversations.append(rows, epoch=context.epoch)
 
     async def _ask(self, rows: Sequence[Message], tools: Sequence[Tool], context: ToolContext) -> Completion:
         """Paid for by whoever pays for the conversation."""

@@ -193,22 +193,13 @@ class FactReader:
         said = [row for row in said if len(set(terms_of(own_words(row.text)))) > 1]
         if not said:
             return []
-        try:
-            told, is_whole = await self._asked(self.model, said)
-        except ModelError as error:
-            if error.status not in _UNREADABLE and not isinstance(error, LimitReached):
-                raise
-            told, is_whole = [], False
+        told, is_whole = await self._asked(self.model, said)
         found = self._looked_up(told, said)
         if is_whole:
-            # Before what it told in the same words.
-            return await asyncio.to_thread(self._aliases, said) + found
+            # Who is meant by "my sister", which a model is not asked for, before what it told in the same words.
+            return [one for one in await self._by_rules_beside(said) if is_alias(one.claim)] + found
         named = {one.message for one in told}
         return found + await self._by_rules_beside([row for number, row in enumerate(said, 1) if number not in named])
-
-    def _aliases(self, said: Sequence[Message]) -> list[Candidate]:
-        """Who is meant by "my sister", which a model is not asked for."""
-        return [one for one in self._by_rules(said) if is_alias(one.claim)]
 
     async def _by_rules_beside(self, said: Sequence[Message]) -> list[Candidate]:
         if self._are_rules_read and sum(len(row.text) for row in said) <= LOOP_CHARS:
@@ -225,10 +216,9 @@ class FactReader:
         ]
 
     async def _asked(self, model: Model, said: Sequence[Message]) -> tuple[list[_Item], bool]:
-        """Every readable item, of two answers where the first is broken; whether all of the last was readable."""
-        told: list[_Item] = []
-        is_whole = False
-        shown = []
+        """Every readable item, of two answers where the first is broken; whether all of the last was readable. Raises
+        ModelError where it cannot be asked now."""
+        told, is_whole, shown = list[_Item](), False, list[str]()
         for number, row in enumerate(said, 1):
             who, day = row.sender.name if row.sender else "the person", row.created_at.astimezone(self.zone)
             text = {"message": number, "from": who, "on": f"{day:%A} {day:%Y-%m-%d}", "text": own_words(row.text)}
@@ -236,13 +226,17 @@ class FactReader:
         texts, asker = ("\n".join(shown),), said[-1].sender
         payer = Payer(session_id=said[0].session_id, user_id=asker.id if asker else "")
         order = language_data("prompts", "core.facts")["order"]
-        for _ in range(2):
-            completion = await ask(model, self.name, "facts", order, texts, max_tokens=MAX_TOKENS, payer=payer)
-            found, is_whole = _read(completion.text)
-            told += [one for one in found if one not in told]
-            if is_whole:
-                break
-            _log.info("a part of an answer cannot be read", read=len(found))
+        try:
+            for _ in range(2):
+                completion = await ask(model, self.name, "facts", order, texts, max_tokens=MAX_TOKENS, payer=payer)
+                found, is_whole = _read(completion.text)
+                told += [one for one in found if one not in told]
+                if is_whole:
+                    break
+                _log.info("a part of an answer cannot be read", read=len(found))
+        except ModelError as error:
+            if error.status not in _UNREADABLE and not isinstance(error, LimitReached):
+                raise
         return told, is_whole
 
     def _looked_up(self, told: Sequence[_Item], said: Sequence[Message]) -> list[Candidate]:

@@ -172,9 +172,9 @@ class Curator:
         order = language_data("prompts", "core.notes")["curator"]
         payer = Payer(session_id=context.session.id, scope=context.scope, user_id=context.sender.id)
         told = [json.dumps({"note": number, "text": one}, ensure_ascii=False) for number, one in enumerate(entries, 1)]
-        texts = ("\n".join(told),)
+        asked = ask(self.model, self.name, "curator", order, ["\n".join(told)], max_tokens=MAX_TOKENS, payer=payer)
         try:
-            return (await ask(self.model, self.name, "curator", order, texts, max_tokens=MAX_TOKENS, payer=payer)).text
+            return (await asked).text
         except ModelError as error:
             _log.info("the helper was not asked", why=error.logged)
             return ""

@@ -200,16 +200,14 @@ def _setup(
 ) -> None:
     """Switch a memory service on: asks for the options that it needs and writes them to mneme.toml."""
     with shell.leaving():
-        settings = Settings.load()
-        options: dict[str, Value] = {"enabled": not is_off}
-        if is_off and name not in settings.memory.providers:
+        settings, options = Settings.load(), dict[str, Value](enabled=not is_off)
+        present = settings.memory.providers.get(name)
+        if is_off and present is None:
             shell.fail(f"The memory {name} is not set up, so it is off.")
         try:
             if not is_off:
-                form = Plugins(settings.home).form(name)
-                present = settings.memory.providers.get(name, ProviderOptions())
-                answers = _answers(form, given or (), present.model_extra or {})
-                options |= {"mode": mode or present.mode, **answers}
+                form, present = Plugins(settings.home).form(name), present or ProviderOptions()
+                options |= {"mode": mode or present.mode, **_answers(form, given or (), present.model_extra or {})}
             keep_options(settings.home / "mneme.toml", ("memory", "providers", name), options)
         except ValueError as error:
             raise ConfigError(str(error)) from error

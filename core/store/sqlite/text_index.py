@@ -362,8 +362,7 @@ def _filters(query: SearchQuery) -> Filter:
     if query.before is not None:
         filters.append(("messages.created_at < :before", {"before": timestamp(query.before)}))
     if query.session is not None:
-        values = {"session": bounded(query.session), "has_delegated": query.has_delegated}
-        filters.append((_LINEAGE, values))
+        filters.append((_LINEAGE, {"session": bounded(query.session), "has_delegated": query.has_delegated}))
     for number, span in enumerate(query.hidden):
         session, first, last = names = [f"hidden_{part}_{number}" for part in ("session", "first", "last")]
         is_elsewhere = f"(messages.session_id <> :{session} OR messages.id NOT BETWEEN :{first} AND :{last})"
