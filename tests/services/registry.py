@@ -10,25 +10,32 @@ from typing import Any
 
 from core.memory.plugins import Plugins
 from core.memory.provider import MemoryProvider
+from tests.fixtures.provider_harness import plugged
 from tests.services.doubles.double import KEY, Double
 from tests.services.doubles.hindsight import HindsightDouble
 from tests.services.doubles.mem0 import Mem0Double
+from tests.services.doubles.shelf import ShelfDouble
 
 
 @dataclass(frozen=True, kw_only=True)
 class Service:
-    """`options` beside `url` and `key`, as in mneme.toml. `tools`: to search, and to add, where there are such.
-    `is_erasing`: whether all that it was told can be erased there."""
+    """`options` beside `url` and `key`, as in mneme.toml. The tools to search and to add, where there are such."""
 
     name: str
     double: Callable[[], Double]
     options: Mapping[str, Any]
     search_tool: str = ""
     add_tool: str = ""
-    is_erasing: bool = True
+    is_plugin: bool = False
+
+    def place(self, home: Path) -> None:
+        """Puts a plugin into the home; what is in the package is there."""
+        if self.is_plugin:
+            plugged(home, self.name)
 
     def made(self, home: Path, double: Double, **options: Any) -> MemoryProvider:
         """The provider, as a start of the process makes it."""
+        self.place(home)
         table = {"url": double.url, "key": "SERVICE_KEY", **self.options, **options}
         return Plugins(home).made(self.name, table, {"SERVICE_KEY": KEY})
 
@@ -48,4 +55,6 @@ SERVICES: Mapping[str, Service] = {
         search_tool="hindsight_recall",
         add_tool="hindsight_retain",
     ),
+    # The example in docs/extending.md.
+    "shelf": Service(name="shelf", double=ShelfDouble, options={}, is_plugin=True),
 }
