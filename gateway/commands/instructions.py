@@ -51,9 +51,8 @@ class InstructionCommands:
             # What is pasted may be somebody else's words, and stands above everything that is said here.
             pasted = texts.PASTED if typed_part(text) != text else None
             if reason := suspicion(cleaned(text)) or pasted:
-                return Answer(
-                    text=doubt(reason), buttons=(button("Keep it anyway", "instructions", f"set {ANYWAY} {text}"),)
-                )
+                keep = button("Keep it anyway", "instructions", f"set {ANYWAY} {text}")
+                return Answer(text=doubt(reason), buttons=(keep,))
         await self._replace(text, context, is_insisting=is_insisting)
         return Answer(text=f"{texts.INSTRUCTIONS_SET}\n\n{_quote(text)}")
 
