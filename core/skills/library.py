@@ -70,8 +70,7 @@ class Skills:
 
     def _root(self, scope: Scope) -> Path:
         """Where skills of a scope are kept."""
-        own = self.home if scope == LOCAL else folder_of(self.home / "memories", scope)
-        return own / "skills"
+        return (self.home if scope == LOCAL else folder_of(self.home / "memories", scope)) / "skills"
 
     async def _read(self, scopes: frozenset[Scope]) -> Mapping[str, Skill | Refused]:
         """By name what these scopes see, of two skills the first, and what is wrong with a folder that is none."""
@@ -80,8 +79,7 @@ class Skills:
         found, kept = dict[str, Skill | Refused](), await self.notes.skills(scopes)
         for root, scope, is_own in places:
             title = str(root).removeprefix(f"{self.home}{os.sep}")
-            read = folders.read(root, title, scope, is_own=is_own)
-            for name, one in await asyncio.to_thread(list, read):
+            for name, one in await asyncio.to_thread(list, folders.read(root, title, scope, is_own=is_own)):
                 if not isinstance(found.get(name), Skill):
                     found[name] = replace(one, **kept.get((scope, name), {})) if isinstance(one, Skill) else one
         return found
@@ -126,16 +124,6 @@ class Skills:
         own = [skill for skill in (await self.listed(scopes))[0] if skill.is_own]
         files = [(skill, await asyncio.to_thread(folders.texts_of, skill.folder)) for skill in own]
         return [(skill.name, path, text) for skill, texts in files for path, text in texts.items()]
-
-    async def used(self, skill: Skill, epoch: ErasureEpoch | None = None) -> None:
-        """Counts it."""
-        await self.notes.note_skill(skill.scope, skill.name, epoch, used_at=self.clock.now())
-
-    async def switch(self, name: str, scopes: frozenset[Scope], *, is_disabled: bool) -> str:
-        """A disabled one is in no index, and the model cannot read it; its name. Raises Refused."""
-        skill = await self.find(name, scopes)
-        await self.notes.note_skill(skill.scope, skill.name, is_disabled=is_disabled)
-        return skill.name
 
     async def apply(self, scope: Scope, scopes: frozenset[Scope], done: Operation, author: Author) -> str:
         """Does what `done` says; what the author has not typed waits for a yes. Returns what was done;
@@ -269,16 +257,17 @@ def _worked_out(skill: Skill, done: Operation) -> _Texts:
     path = done.path.partition("/")[2] or SKILL_FILE
     place = f"{skill.name}/{path}"
     before, after = folders.text_of(skill.folder, path), done.content
-    if before is None and done.action == "remove_file":
-        raise Refused(f"There is no file {place}.")
-    if before is not None and done.action == "create":
+    if before is None:
+        if done.action in ("patch", "remove_file"):
+            raise Refused(f"There is no file {place}.")
+    elif done.action == "create":
         raise Refused(f"There is a skill {skill.name} already: patch or edit it.")
-    if done.action in ("delete", "remove_file"):
+    elif done.action in ("delete", "remove_file"):
         return {path: (before, None)}
-    if done.action == "patch":
-        if (often := (before or "").count(done.old_text)) != 1:
+    elif done.action == "patch":
+        if (often := before.count(done.old_text)) != 1:
             raise Refused(f"The old text stands {often} times in {place}; give a part of it that stands there once.")
-        after = (before or "").replace(done.old_text, after)
+        after = before.replace(done.old_text, after)
     if not 0 < len(after) <= LIMIT_CHARS:
         raise Refused(f"{place} would have {len(after):,} characters; it may have 1 to {LIMIT_CHARS:,}.")
     if path == SKILL_FILE:
@@ -380,7 +369,7 @@ class SkillTools:
         """Its SKILL.md from a line on, and which files it has; counts it as used."""
         text = _from(cleaned(await self.skills.text(skill)), line)
         if not context.session.is_incognito:
-            await self.skills.used(skill, context.epoch)
+            await self.skills.notes.note_skill(skill.scope, skill.name, context.epoch, used_at=context.now)
         files = files_of(skill)
         return "\n".join([text.rstrip(), *(["", "Its files, for skill_view with a path:", *files] if files else [])])
 
@@ -432,8 +421,7 @@ def files_of(skill: Skill) -> list[str]:
 
 def described(skill: Skill, most: int = folders.DESCRIPTION_CHARS) -> str:
     """A skill as one line of a list."""
-    about = {"category": skill.category, "for": skill.known("platforms")}
-    about |= {name: skill.known(name) for name in ("version", "tags")}
+    about = {"category": skill.category} | {name: skill.known(name) for name in ("version", "platforms", "tags")}
     marks = [f"{name} {cleaned(shortened(value, 100))}" for name, value in about.items() if value]
     marks += [NO_SHELL] * skill.needs_shell + ["switched off"] * skill.is_disabled
     marks += [f"uses: {skill.uses:,}, last on {skill.used_at:%Y-%m-%d}"] if skill.used_at else []

@@ -52,9 +52,9 @@ class SkillCommands:
             case "remove":
                 return await self._remove(text, context)
             case "enable" | "disable":
-                is_off = action == "disable"
-                name = await self._skills.switch(text, context.scopes, is_disabled=is_off)
-                return Answer(text=texts.SKILL_SWITCHED.format(name=name, state="off" if is_off else "on"))
+                skill, is_off = await self._skills.find(text, context.scopes), action == "disable"
+                await self._services.notes.note_skill(skill.scope, skill.name, is_disabled=is_off)
+                return Answer(text=texts.SKILL_SWITCHED.format(name=skill.name, state="off" if is_off else "on"))
         return await self._list(text if action == "list" else command.arguments, context)
 
     async def is_call(self, inbound: Inbound, scope: Scope) -> bool:
@@ -66,7 +66,7 @@ class SkillCommands:
         skills, _ = await self._skills.listed(await self._services.people.scopes(scope))
         begun = typed.strip().lower().replace("_", "-")
         names = sorted((one.name for one in skills if begun in one.name), key=lambda name: not name.startswith(begun))
-        return dict(zip(names, names, strict=True))
+        return {name: name for name in names}
 
     async def _list(self, words: str, context: CommandContext) -> Answer:
         """With what cannot be read, and what nobody has used for long."""

@@ -273,6 +273,13 @@ async def test_a_change_keeps_what_it_does_not_know(skills: Skills) -> None:
     assert await skills.text(await skills.find("sort", OWN)) == text.replace("Sort it.", "Sort them.")
 
 
+async def test_nothing_is_mended_where_there_is_no_file(skills: Skills) -> None:
+    await keep(skills, LOCAL, "sort")
+    for action in ("patch", "remove_file"):
+        with pytest.raises(Refused, match=r"There is no file sort/references/steps\.md"):
+            await do(skills, action, "sort/references/steps.md", "new")
+
+
 async def test_a_skill_out_of_sight_is_not_written_over(home: Path, skills: Skills) -> None:
     for number in range(1_001):
         (home / "skills" / f"a-{number}").mkdir(parents=True)

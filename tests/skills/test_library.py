@@ -228,14 +228,14 @@ async def test_nothing_read_before_an_erasure_is_kept_after_it(database: Databas
     assert await names(skills, only(ANA)) == []
 
 
-async def test_use_is_counted_and_what_is_switched_off_stands_in_no_prompt(skills: Skills) -> None:
+async def test_use_is_counted_and_what_is_switched_off_stands_in_no_prompt(skills: Skills, clock: SteadyClock) -> None:
     await keep(skills, ANA, "sort")
     await keep(skills, ANA, "file")
-    await skills.used(await skills.find("sort", only(ANA)))
+    await skills.notes.note_skill(ANA, "sort", used_at=clock.now())
     assert (await skills.find("sort", only(ANA))).uses == 1
-    await skills.switch("sort", only(ANA), is_disabled=True)
+    await skills.notes.note_skill(ANA, "sort", is_disabled=True)
     assert await skills.index(only(ANA)) == "- file: Sorts the mail."
-    await skills.switch("sort", only(ANA), is_disabled=False)
+    await skills.notes.note_skill(ANA, "sort", is_disabled=False)
     assert "sort" in await skills.index(only(ANA))
 
 
@@ -268,7 +268,7 @@ async def test_descriptions_get_shorter_before_skills_are_left_out(
     assert len(lines) == 20
     assert all(len(line) <= 16 + LENGTHS[3] for line in lines)
     few = library(home, database, clock, index_chars=100)
-    await few.used(await few.find("skill-7", only(LOCAL)))
+    await few.notes.note_skill(LOCAL, "skill-7", used_at=clock.now())
     assert (await few.index(only(LOCAL))).splitlines()[-2:] == ["- skill-7", "(13 more: skills_list)"]
 
 
