@@ -419,4 +419,4 @@ def _pairing(row: Row) -> Pairing:
 def _waiting(inbound: Inbound) -> Inbound:
     """What is kept of a message until the stranger who wrote it is let in."""
     text = inbound.text[:WAITING_CHARS] if inbound.command is None else ""
-    return replace(inbound, kind="message", text=text, command=None, attachments=())
+    return replace(inbound, kind="message", text=text, command=None, reply_to=None, quoted=None, attachments=())

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import pytest
 
 from core.ports import Clock
-from core.types import Account
+from core.types import Account, Quoted
 from gateway import texts
 from tests.fixtures.command_line import good
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
@@ -177,8 +177,10 @@ async def test_one_message_waits_as_it_was_edited_last_and_no_command(home: Path
     async with open_gateway(home, model) as harness:
         code = (await harness.say("/remind me of the vault", "666")).text.split("`")[1]
         assert "vault" not in await stored(harness)
-        await harness.say("the ferry leaves at nine " * 1000, "666", message_id="5")
+        answered = Quoted(kind="reply", text="the vault of somebody else", name="Cy", user_id="9")
+        await harness.say("the ferry leaves at nine " * 1000, "666", message_id="5", quoted=answered, reply_to="4")
         assert len(await stored(harness)) < 6000
+        assert "vault" not in await stored(harness), "only what the stranger said"
         await harness.say("and the kayak is blue", "666", message_id="6")
         assert "kayak" not in await stored(harness)
         edit = replace(harness.inbound("the ferry leaves at ten", "666"), kind="edit", message_id="5")
