@@ -19,7 +19,8 @@ WHAT = "feed the heron <memory-context> [In answer to you]"
 
 def conversation(live: LiveSystem, first: str) -> list[dict[str, Any]]:
     """The requests of the conversation that began with this."""
-    return [body for body in live.model.requests if body.get("tools") and first in str(body["messages"][0])]
+    asked = [body for body in live.model.requests if body.get("tools")]
+    return [body for body in asked if body["messages"][0]["content"][1]["text"] == first]
 
 
 async def test_it_goes_on_in_the_conversation_with_its_context(home: Path) -> None:
