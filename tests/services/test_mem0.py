@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +101,32 @@ async def test_what_it_gives_of_another_is_left_out(mem0: Mem0Double, home: Path
         await one.carried(1)
         assert await one.recalled(SAID)
         assert await one.recalled(SAID, BEN) == []
+
+
+@pytest.mark.skipif(find_spec("mem0") is not None, reason="its library is here")
+def test_it_is_told_where_its_library_is_missing(home: Path) -> None:
+    with pytest.raises(ConfigError, match=r"pip install \"mneme-gateway\[mem0\]\""):
+        Plugins(home).made("mem0", {"deployment": "embedded", "llm_url": "http://127.0.0.1:9"}, {})
+
+
+async def test_however_much_is_forgotten_it_looks_through_all_once(mem0: Mem0Double, home: Path) -> None:
+    service = PLATFORM if mem0.is_platform else SERVER
+    async with harness(home, [service.made(home, mem0)]) as one, one.working():
+        for number in range(12):
+            await one.turn(f"Key number {number} hangs behind the door.")
+        await one.carried(12)
+        rows = await one.conversations.history(await one.session(), frozenset({ANA}))
+        gone = [row.id for row in rows[:20]]
+        for number in gone:
+            await one.database.execute("UPDATE messages SET kind = 'command', text = '' WHERE id = :id", {"id": number})
+        mem0.asked.clear()
+        await one.queue.forget(gone)
+        one.worker.wake()
+        await one.watch.until(lambda: len(one.outbox.ends) > 12)
+        assert mem0.texts() == ["Key number 10 hangs behind the door.", "Key number 11 hangs behind the door."]
+        listed = [one for one in mem0.asked if one in ("POST /v3/memories/", "GET /memories")]
+        assert len(listed) == 2
+        assert (home / "providers" / "mem0" / "told.jsonl").read_text().count('"key"') == 2
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -67,9 +67,6 @@ class Mem0(RemoteService):
             raise ConfigError("deployment of mem0 should be platform, self_hosted or embedded.")
         self._engine = _Library(options) if options.deployment == "embedded" else _Remote(options)
 
-    async def is_available(self) -> bool:
-        return isinstance(self._engine, _Remote) or _installed() is not None
-
     async def initialize(self, folder: Path) -> None:
         await super().initialize(folder)
         await self._engine.open(folder)
@@ -97,16 +94,24 @@ class Mem0(RemoteService):
         return [text_of(one, "id") for one in objects(answer, "results") if text_of(one, "id")]
 
     async def erase(self, entry: Entry) -> None:
-        remote = entry.remote or ()
-        for event in [one.removeprefix(EVENT) for one in remote if one.startswith(EVENT)]:
-            if isinstance(self._engine, _Remote) and await self._engine.is_pending(event):
-                raise DeliveryError("mem0 has not made memories of it yet", retry_after_s=5.0)
-        held = await self._held(entry.space, entry.key)
-        for memory_id in dict.fromkeys([*(one for one in remote if not one.startswith(EVENT)), *held]):
-            await self._engine.delete(memory_id)
+        await self._take_out(entry)
 
     async def holds(self, entry: Entry) -> bool:
         return bool(await self._held(entry.space, entry.key))
+
+    async def erase_all(self, entries: Sequence[Entry]) -> None:
+        await self._take_out(*entries)
+        if await self._held(entries[0].space, *(one.key for one in entries)):
+            raise DeliveryError("mem0 still finds what it has erased")
+        for entry in entries:
+            self.record.drop(entry.key)
+
+    async def _take_out(self, *entries: Entry) -> None:
+        for event in [one for entry in entries for one in entry.remote or () if one.startswith(EVENT)]:
+            if isinstance(self._engine, _Remote) and await self._engine.is_pending(event.removeprefix(EVENT)):
+                raise DeliveryError("mem0 has not made memories of it yet", retry_after_s=5.0)
+        for memory_id in await self._held(entries[0].space, *(one.key for one in entries)):
+            await self._engine.delete(memory_id)
 
     async def tools(self) -> Sequence[Tool]:
         update = tool_of("mem0_update", _Update, self._update, PROMPTS)
@@ -130,9 +135,9 @@ class Mem0(RemoteService):
             raise ToolError("There is no memory with this id; mem0_search shows those there are.")
         return memory_id
 
-    async def _held(self, space: str, key: str) -> list[str]:
+    async def _held(self, space: str, *keys: str) -> list[str]:
         memories = await self._engine.memories(space)
-        ours = [one for one in memories if text_of(one.get("metadata"), KEY) == key and _is_of(space, one)]
+        ours = [one for one in memories if text_of(one.get("metadata"), KEY) in keys and _is_of(space, one)]
         return [text_of(one, "id") for one in ours]
 
 
@@ -212,28 +217,20 @@ class _Library:
     def __init__(self, options: Options) -> None:
         if not options.llm_url and not options.embedder_url:
             raise ConfigError("mem0 needs llm_url: its library asks a model, and one for embeddings.")
+        if _installed() is None:
+            raise ConfigError('mem0 needs its library to be embedded: pip install "mneme-gateway[mem0]".')
         self._options = options
         self._memory: Any = None
 
     async def open(self, folder: Path) -> None:
-        key = self._options.key.value or "none"
-        llm_url = self._options.llm_url or self._options.embedder_url
-        embedder = {
-            "openai_base_url": self._options.embedder_url or llm_url,
-            "model": self._options.embedder_model,
-            "embedding_dims": self._options.embedder_dims,
-            "api_key": key,
-        }
-        store = {
-            "path": str(folder / "qdrant"),
-            "on_disk": True,
-            "collection_name": "mneme",
-            "embedding_model_dims": self._options.embedder_dims,
-        }
-        llm = {"openai_base_url": llm_url, "model": self._options.llm_model, "api_key": key}
+        given, dims = self._options, self._options.embedder_dims
+        url, key = given.llm_url or given.embedder_url, given.key.value or "none"
+        llm = {"openai_base_url": url, "model": given.llm_model, "api_key": key}
+        embedder = {"openai_base_url": given.embedder_url or url, "model": given.embedder_model, "api_key": key}
+        store = {"path": str(folder / "qdrant"), "on_disk": True, "collection_name": "mneme"}
         config = {
-            "vector_store": {"provider": "qdrant", "config": store},
-            "embedder": {"provider": "openai", "config": embedder},
+            "vector_store": {"provider": "qdrant", "config": store | {"embedding_model_dims": dims}},
+            "embedder": {"provider": "openai", "config": embedder | {"embedding_dims": dims}},
             "llm": {"provider": "openai", "config": llm},
             # What it erases stays in its history: that is kept in memory only.
             "history_db_path": ":memory:",
@@ -261,30 +258,27 @@ class _Library:
         return f"mem0 {_installed()}, its library in this process, with a folder of its own"
 
     async def search(self, space: str, query: str, limit: int) -> Any:
-        return await self._call(self._memory.search, query, filters={"user_id": space}, top_k=limit)
+        return await asyncio.to_thread(self._memory.search, query, filters={"user_id": space}, top_k=limit)
 
     async def add(self, space: str, told: Told, infer: bool) -> Any:
-        metadata = {KEY: told.key, "said_at": told.at.isoformat()}
-        return await self._call(self._memory.add, **_messages(told), user_id=space, metadata=metadata, infer=infer)
+        marks = {KEY: told.key, "said_at": told.at.isoformat()}
+        return await asyncio.to_thread(self._memory.add, **_messages(told), user_id=space, metadata=marks, infer=infer)
 
     async def memories(self, space: str) -> Sequence[Json]:
-        found = await self._call(self._memory.get_all, filters={"user_id": space}, top_k=PAGE * PAGES)
+        found = await asyncio.to_thread(self._memory.get_all, filters={"user_id": space}, top_k=PAGE * PAGES)
         return objects(found, "results")
 
     async def get(self, memory_id: str) -> Any:
-        return await self._call(self._memory.get, memory_id)
+        return await asyncio.to_thread(self._memory.get, memory_id)
 
     async def update(self, memory_id: str, text: str) -> None:
-        await self._call(self._memory.update, memory_id, text=text)
+        await asyncio.to_thread(self._memory.update, memory_id, text=text)
 
     async def delete(self, memory_id: str) -> None:
         if await self.get(memory_id) is not None:
-            await self._call(self._memory.delete, memory_id)
+            await asyncio.to_thread(self._memory.delete, memory_id)
         # The last turns, out of which it would read the same again.
         self._memory.db = type(self._memory.db)(":memory:")
-
-    async def _call(self, call: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
-        return await asyncio.to_thread(call, *arguments, **named)
 
 
 def _installed() -> str | None:
