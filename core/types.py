@@ -97,6 +97,7 @@ class Scope:
         return Account(platform=platform, user_id=user_id if self.is_room else own_id)
 
 
+Scopes = frozenset[Scope]
 LOCAL = Scope.account("terminal", "local")
 """Whoever sits at the terminal, who is the owner."""
 

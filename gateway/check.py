@@ -162,7 +162,9 @@ async def _context_files(services: Services) -> list[CheckResult]:
         parts: dict[FileState, list[str]] = {"read": [], "offered": [], "not read": []}
         for one in found:
             place = one.path.relative_to(folder) if one.path.is_relative_to(folder) else one.path
-            parts[one.state].append(f"{place} ({one.reason})" if one.reason else str(place))
+            is_cut = one.state == "read" and len(one.text) > settings.context.file_chars
+            why = "cut in the middle" if is_cut else one.reason
+            parts[one.state].append(f"{place} ({why})" if why else str(place))
         text = "; ".join(f"{state} {', '.join(names)}" for state, names in parts.items() if names)
         wrong = [f"{folder}: {one.reason}." for one in found if one.path == folder]
         if found or folder != settings.home:

@@ -28,7 +28,7 @@ from core.guard.guard import LIMIT_CHARS, suspicion
 from core.ports import Clock
 from core.review.pending import Review, reason_to_wait, typed
 from core.store.notes import INSTRUCTIONS, Author, NoteChange, Notes, NoteVersion, Operation, PendingNote
-from core.types import ErasureEpoch, Scope, Session
+from core.types import ErasureEpoch, Scope, Scopes, Session
 
 FILES = {"memory": "MEMORY.md", "user": "USER.md"}
 ALL_FILES = {**FILES, INSTRUCTIONS: "INSTRUCTIONS.md"}
@@ -211,7 +211,7 @@ class Notebook:
         self._seen: dict[tuple[Scope, str], tuple[int, ...] | None] = {}
         """The state of the file of a scope and target when its edits by hand were last looked for."""
 
-    async def entries(self, scopes: frozenset[Scope], target: str) -> list[str]:
+    async def entries(self, scopes: Scopes, target: str) -> list[str]:
         """Each once, by the scopes' keys and in the order of the files."""
         return await asyncio.to_thread(lambda: _shown(self._read(scopes, target)))
 
@@ -223,18 +223,13 @@ class Notebook:
         used, limit = _size(entries), self._limits[target]
         return f"{round(100 * used / limit)} % full, {used:,}/{limit:,} characters"
 
-    async def troubles(self, scopes: frozenset[Scope]) -> list[str]:
+    async def troubles(self, scopes: Scopes) -> list[str]:
         """A sentence on each file of these scopes that cannot be read as notes."""
         found = (self._files.read(scope, target)[1] for scope in sorted(scopes) for target in ALL_FILES)
         return await asyncio.to_thread(lambda: [sentence for sentence in found if sentence])
 
     async def apply(
-        self,
-        scope: Scope,
-        scopes: frozenset[Scope],
-        target: str,
-        operations: Sequence[Operation],
-        author: Author = TYPED,
+        self, scope: Scope, scopes: Scopes, target: str, operations: Sequence[Operation], author: Author = TYPED
     ) -> str:
         """Does all of `operations` in order or none; only the final size must fit. What the author has not typed waits
         for a yes. Returns what was done, with the live state; raises Refused with what to do."""
@@ -259,7 +254,7 @@ class Notebook:
         left_out = next((f"{sentence} " for _, sentence in contents if sentence), "")
         return left_out + done
 
-    async def approve(self, note: PendingNote, scopes: frozenset[Scope], epoch: ErasureEpoch | None = None) -> str:
+    async def approve(self, note: PendingNote, scopes: Scopes, epoch: ErasureEpoch | None = None) -> str:
         """Applies it for its author. Raises Refused when it does not fit any more."""
         author = Author(**note.source, origin="typed", is_insisting=True, epoch=epoch)
         if note.is_draft:
@@ -268,7 +263,7 @@ class Notebook:
             )
         return await self.apply(note.scope, scopes, note.target, note.operations, author)
 
-    async def done(self, author: Author, scopes: frozenset[Scope]) -> str | None:
+    async def done(self, author: Author, scopes: Scopes) -> str | None:
         """What this command did before a crash or retry, with the state of now; None when it has changed nothing."""
         made = await self._notes.made(scopes, author)
         if not made:
@@ -277,7 +272,7 @@ class Notebook:
         undone = [f"Undone: change {change.undoes}." for change in made[:1] if change.undoes is not None]
         return " ".join([*undone, *said, await self._state(scopes, made[0].target)])
 
-    async def undo(self, change: NoteChange, scope: Scope, scopes: frozenset[Scope], author: Author = TYPED) -> str:
+    async def undo(self, change: NoteChange, scope: Scope, scopes: Scopes, author: Author = TYPED) -> str:
         """With all that were one with it. Raises Refused when what the change wrote is not there any more."""
         scope = change.scope if change.target == INSTRUCTIONS else scope
         scopes = scopes | {change.scope}
@@ -291,30 +286,30 @@ class Notebook:
         said = await self._write(scope, scopes, change.target, work, author)
         return f"Undone: change {', '.join(str(one.id) for one in made.values())}. {said}"
 
-    async def versions(self, scopes: frozenset[Scope], target: str) -> list[NoteVersion]:
+    async def versions(self, scopes: Scopes, target: str) -> list[NoteVersion]:
         """The notes as they stand, the latest last, each with what made it."""
         await self.notice(scopes)
         known = await self._notes.current(scopes, target)
         found = (known.get(entry) for entry in await self.entries(scopes, target))
         return sorted(filter(None, found), key=lambda version: version.id)
 
-    async def is_stale(self, draft: PendingNote, scopes: frozenset[Scope]) -> bool:
+    async def is_stale(self, draft: PendingNote, scopes: Scopes) -> bool:
         """Whether a note that it would change is another one since, or was pinned."""
         free = {one.after for one in await self.versions(scopes, draft.target) if not one.is_pinned}
         return not free.issuperset(one.old_text for one in draft.operations)
 
-    async def pin(self, scopes: frozenset[Scope], text: str, *, is_pinned: bool) -> str:
+    async def pin(self, scopes: Scopes, text: str, *, is_pinned: bool) -> str:
         """The one note with `text` in it is left alone by the curator, or no longer; returns it. Raises Refused."""
         target, entry, _ = await self.find(scopes, text)
         await self._notes.pin(scopes, target, entry, is_pinned=is_pinned)
         return entry
 
-    async def history(self, scopes: frozenset[Scope], limit: int = 20, offset: int = 0) -> list[NoteChange]:
+    async def history(self, scopes: Scopes, limit: int = 20, offset: int = 0) -> list[NoteChange]:
         """The latest changes, newest first, also those made by hand."""
         await self.notice(scopes)
         return await self._notes.changes(scopes, limit, offset)
 
-    async def change(self, scopes: frozenset[Scope], number: int | None = None) -> NoteChange:
+    async def change(self, scopes: Scopes, number: int | None = None) -> NoteChange:
         """By number, else the last that can be undone. Raises Refused when there is none."""
         await self.notice(scopes)
         if number is not None:
@@ -330,7 +325,7 @@ class Notebook:
         raise Refused("There is nothing to undo.")
 
     async def find(
-        self, scopes: frozenset[Scope], text: str, targets: Iterable[str] = FILES
+        self, scopes: Scopes, text: str, targets: Iterable[str] = FILES
     ) -> tuple[str, str, NoteChange | None]:
         """The one note of these targets with `text` in it: its target, all of it, and what made it, where known. Raises
         Refused, with the candidates."""
@@ -340,12 +335,12 @@ class Notebook:
         target = next(target for target, held in entries.items() if entry in held)
         return target, entry, await self._notes.origin(scopes, entry)
 
-    async def news(self, scopes: frozenset[Scope], session: Session) -> Sequence[NoteChange]:
+    async def news(self, scopes: Scopes, session: Session) -> Sequence[NoteChange]:
         """Changes since the session started, oldest first, without its own."""
         await self.notice(scopes)
         return await self._notes.since(scopes, session.id, session.started_at)
 
-    async def notice(self, scopes: frozenset[Scope]) -> None:
+    async def notice(self, scopes: Scopes) -> None:
         """Logs what was edited by hand since the last look; nothing while the folder or its lock cannot be had."""
 
         async def look() -> None:
@@ -365,7 +360,7 @@ class Notebook:
             return
 
     async def _write(
-        self, scope: Scope, scopes: frozenset[Scope], target: str, work: Callable[[NoteEdit], None], author: Author
+        self, scope: Scope, scopes: Scopes, target: str, work: Callable[[NoteEdit], None], author: Author
     ) -> str:
         scopes = frozenset((scope,)) if target == INSTRUCTIONS else scopes | {scope}
         # One moment for all: what is changed in several files is one change.
@@ -394,7 +389,7 @@ class Notebook:
         changes = await self._finish(write())
         return " ".join([*dict.fromkeys(map(_sentence, changes)), await self._state(scopes, target)])
 
-    async def _log_edits(self, scopes: frozenset[Scope], target: str) -> None:
+    async def _log_edits(self, scopes: Scopes, target: str) -> None:
         """What was edited by hand, as changes by nobody; nothing of a file that cannot be read."""
         for scope in sorted(scopes):
             state = await asyncio.to_thread(self._files.state, scope, target)
@@ -426,14 +421,14 @@ class Notebook:
             await self.on_change()
         return done
 
-    async def _state(self, scopes: frozenset[Scope], target: str) -> str:
+    async def _state(self, scopes: Scopes, target: str) -> str:
         entries = await self.entries(scopes, target)
         said = f"{ALL_FILES[target]} is {self.heading(target, entries)}."
         if self.is_nearly_full(target, entries):
             said = f"{said} It is nearly full: merge, shorten or remove entries now.\n{_sizes(entries)}"
         return "\n".join([said, *await self.troubles(scopes)])
 
-    def _read(self, scopes: frozenset[Scope], target: str) -> Held:
+    def _read(self, scopes: Scopes, target: str) -> Held:
         return {scope: self._files.read(scope, target)[0] for scope in sorted(scopes)}
 
 

@@ -26,9 +26,8 @@ from core.store.sqlite.schema import in_list, list_value
 from core.store.sqlite.text_index import text_scores
 from core.text.normalize import fold, plain, words_of
 from core.text.terms import ME, english_kin, keys_in, kin_words, names_in, terms_of
-from core.types import Account, ErasureEpoch, Message, Scope, Session
+from core.types import Account, ErasureEpoch, Message, Scope, Scopes, Session
 
-Scopes = frozenset[Scope]
 FactKind = Literal["identity", "project", "episode", "working"]
 """identity: who somebody is and what they prefer. working: what matters for some days only."""
 FactOrigin = Literal["person", "rule", "model"]

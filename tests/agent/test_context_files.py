@@ -393,15 +393,20 @@ async def test_the_check_lists_what_is_read_and_what_not_and_why(home: Path, pro
     write(home / "AGENTS.md", "Answer in verse.")
     write(project / "AGENTS.md", "Use metres.")
     write(project / "CLAUDE.md", "@docs/gone.md")
+    write(project / "CODEX.md", "x" * 1_001)
     write(project / ".cursor/rules/tests.mdc", RULE)
+    write(project / ".cursor/rules/broken.mdc", "---\n: [\n---\nSail.")
     gone = project.parent / "gone"
-    (home / "mneme.toml").write_text(f'[context]\nfolders = ["{project}", "{gone}"]\n')
+    (home / "mneme.toml").write_text(f'[context]\nfile_chars = 1000\nfolders = ["{project}", "{gone}"]\n')
     settings = Settings.load({"MNEME_HOME": str(home)})
     found = [result for result in await check(settings) if result.subject == "context files"]
-    reading = f"{project}: read AGENTS.md, CLAUDE.md; offered .cursor/rules/tests.mdc; not read docs/gone.md (it is not"
+    read = (
+        f"{project}: read AGENTS.md, CLAUDE.md, CODEX.md (cut in the middle); offered .cursor/rules/tests.mdc; not read"
+    )
+    broken = ".cursor/rules/broken.mdc (broken.mdc, line 2: expected <block end>, but found ':')"
     assert [(result.state, result.text) for result in found] == [
         ("right", f"{home}: read SOUL.md, AGENTS.md."),
-        ("right", f"{reading} there)."),
+        ("right", f"{read} docs/gone.md (it is not there), {broken}."),
         ("wrong", f"{gone}: this folder is not there."),
     ]
     assert isinstance(found[2], CheckResult)
