@@ -14,6 +14,7 @@ from tests.fixtures.provider_harness import plugged
 from tests.services.doubles.double import KEY, Double
 from tests.services.doubles.hindsight import HindsightDouble
 from tests.services.doubles.mem0 import Mem0Double
+from tests.services.doubles.retaindb import RetainDbDouble
 from tests.services.doubles.shelf import ShelfDouble
 
 
@@ -41,6 +42,7 @@ class Service:
 
 
 _MEM0: Mapping[str, Any] = {"search_tool": "mem0_search", "add_tool": "mem0_add"}
+_RETAINDB: Mapping[str, Any] = {"search_tool": "retaindb_search", "add_tool": "retaindb_remember"}
 SERVICES: Mapping[str, Service] = {
     "mem0, platform": Service(
         name="mem0", double=partial(Mem0Double, is_platform=True), options={"deployment": "platform"}, **_MEM0
@@ -55,6 +57,8 @@ SERVICES: Mapping[str, Service] = {
         search_tool="hindsight_recall",
         add_tool="hindsight_retain",
     ),
+    "retaindb, cloud": Service(name="retaindb", double=RetainDbDouble, options={}, **_RETAINDB),
+    "retaindb, local": Service(name="retaindb", double=partial(RetainDbDouble, is_local=True), options={}, **_RETAINDB),
     # The example in docs/extending.md.
     "shelf": Service(name="shelf", double=ShelfDouble, options={}, is_plugin=True),
 }

@@ -1,0 +1,147 @@
+"""RetainDB: its cloud, or RetainDB Local. A scope is a user of one project, a turn a memory with a session of its own.
+
+It takes no key with what it is told, so the session is one: by it a memory is found again whose id is not known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from config.files import Secret
+from core.errors import ConfigError, DeliveryError, ToolError
+from core.guard.guard import Arguments, service_lines, service_text, tool_of
+from core.memory.http import SEARCH, JsonService, Patience, objects, segment, text_of
+from core.memory.service import PROMPTS, Entry, Found, Query, RemoteService, ServiceOptions, Told, clean
+from core.types import Json, Tool, ToolContext
+
+CLOUD = "https://api.retaindb.com"
+TYPES = {"turn": "event", "note": "factual", "tool": "factual"}
+IMPORTANCE = {"turn": 0.4, "note": 0.8, "tool": 0.7}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(ServiceOptions):
+    url: str = field(
+        default=CLOUD, metadata={"help": "the cloud, or where Local listens: http://127.0.0.1:3111", "ask": True}
+    )
+    key: Secret = field(default=Secret(""), metadata={"help": "its key; Local may need none", "ask": True})
+    project: str = field(default="mneme", metadata={"help": "the project in which memories are kept"})
+
+
+class _Forget(Arguments):
+    memory_id: str
+
+
+class RetainDb(RemoteService):
+    name = "retaindb"
+    options = Options
+    search_tool, add_tool = "retaindb_search", "retaindb_remember"
+
+    def __init__(self, options: Options) -> None:
+        super().__init__(options)
+        key = options.key.value
+        if options.url == CLOUD and not key:
+            raise ConfigError("retaindb needs the key of its cloud, or the url of your RetainDB Local.")
+        if not options.project.strip():
+            raise ConfigError("project of retaindb should be a name.")
+        self._project, self._is_cloud = options.project.strip(), options.url == CLOUD
+        named = {"Authorization": f"Bearer {key}", "X-API-Key": key} if key else {}
+        self._http = JsonService(self.name, options.url, named)
+
+    async def shutdown(self) -> None:
+        await self._http.close()
+
+    async def probe(self) -> str:
+        await self._memories(f"{self._namespace}-nobody", SEARCH)
+        where = "its cloud" if self._is_cloud else f"a server at {self._http.url.host}"
+        return f"retaindb, {where}, which answers; search, profile, project {self._project}"
+
+    async def find(self, space: str, query: str, limit: int) -> Sequence[Found]:
+        asked = {"query": query, "user_id": space, "project": self._project, "top_k": limit, "include_pending": True}
+        answer = await self._http.call("POST", "/v1/memory/search", asked, patience=SEARCH, is_repeatable=True)
+        found = []
+        for one in objects(answer, "results"):
+            memory, score = _memory(one), one.get("score")
+            # A server that asks nobody who they are may give another's.
+            if text_of(memory, "user_id") in ("", space) and (text := text_of(memory, "content")):
+                at = text_of(memory, "created_at", "createdAt")
+                weight = float(score) if isinstance(score, int | float) else 0.0
+                found.append(Found(id=text_of(memory, "id"), text=text, at=at, score=weight))
+        return found[:limit]
+
+    async def keep(self, space: str, told: Told) -> Sequence[str]:
+        if told.is_again and (held := await self._held(space, told.key, told.text)):
+            return held
+        body = {
+            "project": self._project,
+            "user_id": space,
+            "session_id": told.key,
+            "content": told.text,
+            "memory_type": TYPES[told.kind],
+            "importance": IMPORTANCE[told.kind],
+            "write_mode": "sync",
+        }
+        answer = await self._http.call("POST", "/v1/memory", body)
+        if memory_id := text_of(answer, "memory_id", "id") or text_of(_memory(answer), "id"):
+            return [memory_id]
+        raise DeliveryError("retaindb does not say that it has kept it")
+
+    async def erase(self, entry: Entry) -> None:
+        for memory_id in dict.fromkeys([*(entry.remote or ()), *await self._held(entry.space, entry.key)]):
+            await self._http.call("DELETE", f"/v1/memory/{segment(memory_id)}", missing=None)
+
+    async def holds(self, entry: Entry) -> bool:
+        ids = {text_of(one, "id") for one in await self._memories(entry.space)}
+        return not ids.isdisjoint(entry.remote or ()) or bool(await self._held(entry.space, entry.key))
+
+    async def tools(self) -> Sequence[Tool]:
+        profile = tool_of("retaindb_profile", Arguments, self._profile, PROMPTS)
+        context = tool_of("retaindb_context", Query, self._context, PROMPTS)
+        return [*await super().tools(), profile, context, tool_of("retaindb_forget", _Forget, self._forget, PROMPTS)]
+
+    async def _profile(self, _: Arguments, context: ToolContext) -> str:
+        """What it knows of whoever asks, the latest last."""
+        known = [one for scope in sorted(context.scopes) for one in await self._memories(self.space(scope))]
+        lines = service_lines(self.name, [f"{text_of(one, 'id')} {text_of(one, 'content')}" for one in known])
+        return "\n".join(lines) or "It knows nothing."
+
+    async def _context(self, asked: Query, context: ToolContext) -> str:
+        said = []
+        for scope in sorted(context.scopes):
+            body = {"project": self._project, "user_id": self.space(scope), "query": clean(asked.query)}
+            more = {"include_memories": True, "max_tokens": 1_000}
+            answer = await self._http.call("POST", "/v1/context/query", body | more, is_repeatable=True)
+            said.append(service_text(self.name, text_of(answer, "context")))
+        return "\n\n".join(filter(None, said)) or "It has nothing to say."
+
+    async def _forget(self, asked: _Forget, context: ToolContext) -> str:
+        if context.scope.is_room:
+            raise ToolError("In a room no memory is taken out by a tool.")
+        memory_id = asked.memory_id.strip().removeprefix("retaindb:")
+        for scope in sorted(context.scopes):
+            if any(text_of(one, "id") == memory_id for one in await self._memories(self.space(scope))):
+                await self._http.call("DELETE", f"/v1/memory/{segment(memory_id)}", missing=None)
+                return "retaindb has taken it out."
+        raise ToolError("There is no memory with this id; retaindb_search shows those there are.")
+
+    async def _held(self, space: str, key: str, text: str | None = None) -> list[str]:
+        """Ids of what was told with this key; where the server does not repeat sessions, with this text."""
+        return [
+            text_of(one, "id")
+            for one in await self._memories(space)
+            if (session := text_of(one, "session_id", "sessionId")) == key
+            or (not session and text is not None and text_of(one, "content") == text)
+        ]
+
+    async def _memories(self, space: str, patience: Patience | None = None) -> list[Json]:
+        params = {"project": self._project, "include_pending": "true"}
+        path = f"/v1/memory/profile/{segment(space)}"
+        answer = await self._http.call("GET", path, params=params, patience=patience, missing={"memories": []})
+        return [_memory(one) for one in objects(answer, "memories")]
+
+
+def _memory(one: Json) -> Json:
+    """It stands in a field of its own, or in the object itself."""
+    inner = one.get("memory") if isinstance(one, dict) else None
+    return inner if isinstance(inner, dict) else one
