@@ -162,7 +162,12 @@ def parse(text: str, place: str, folder: str | None = None) -> Skill:
         raise Refused(
             f"{place}, line 1: of the two lines of three dashes around front matter the {missing} is missing."
         )
-    values, lines = _values(found["front"], place)
+    return _parsed(found["front"], place, folder)
+
+
+@lru_cache(2 * LOOKED_AT)
+def _parsed(front: str, place: str, folder: str | None) -> Skill:
+    values, lines = _values(front, place)
     name, description = _text(values.get("name")), _text(values.get("description"))
     size = f"{len(description):,} characters, {DESCRIPTION_CHARS:,} are the most"
     for is_wrong, key, problem in (
@@ -259,7 +264,8 @@ def texts_of(folder: Path) -> dict[str, str]:
 def keep(root: Path, folder: Path, files: Mapping[str, bytes | None]) -> None:
     """Writes and removes (None) files of a skill; without its SKILL.md all of it goes. That is written last, so that
     after a crash there is a whole skill or none. Raises Refused."""
-    if len({*files_of(folder), *files}) > FILES_MOST:
+    written = {path for path, content in files.items() if content is not None}
+    if written and len(written.union(files_of(folder))) > FILES_MOST:
         raise Refused(f"The skill {folder.name} would have more than {FILES_MOST} files, the most there may be.")
     with _told(f"The skill {folder.name} cannot be written"):
         if files.get(SKILL_FILE, b"") is None:
@@ -342,7 +348,6 @@ class _Loader(yaml.BaseLoader):
         return node
 
 
-@lru_cache(2 * LOOKED_AT)
 def _values(front: str, place: str) -> tuple[Mapping[Any, Any], Mapping[str, int]]:
     """The values, and the lines of the file that their keys stand in. A value with a colon, which YAML wants in quotes
     and many write without, is taken as it was meant. Raises Refused."""

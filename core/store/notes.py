@@ -312,16 +312,10 @@ class Notes:
         }
 
     async def note_skill(
-        self,
-        scope: Scope,
-        name: str,
-        epoch: ErasureEpoch | None = None,
-        *,
-        used_at: datetime | None = None,
-        is_disabled: bool | None = None,
+        self, scope: Scope, name: str, epoch: ErasureEpoch | None = None, **change: datetime | bool
     ) -> None:
-        """Counts a use, or switches it on or off."""
-        values = {"name": name, "used_at": used_at, "is_disabled": is_disabled}
+        """Counts a use (`used_at`), or switches it on or off (`is_disabled`)."""
+        values = {"name": name, "used_at": None, "is_disabled": None, **change}
 
         def work(connection: Connection) -> None:
             connection.execute(_NOTE_SKILL, {**values, "scope_id": rows.ensure_scope(connection, scope)})
