@@ -49,9 +49,8 @@ async def test_what_arrives_twice_is_there_once_and_goes_as_a_whole(subject: Eng
         assert await one.recalled(ASKED) == []
 
 
-async def test_hindsight_is_asked_to_erase_what_it_has_not_made_yet(subject: EngineSubject, home: Path) -> None:
-    if subject.service.name != "hindsight":
-        pytest.skip("only hindsight makes facts after it has answered")
+@pytest.mark.parametrize("engine", ["hindsight"], indirect=True)
+async def test_what_is_not_made_yet_is_erased_when_it_is(subject: EngineSubject, home: Path) -> None:
     provider = subject.made(home, retain_async=True)
     assert isinstance(provider, RemoteService)
     async with harness(home, [provider]) as one:

@@ -1,0 +1,78 @@
+"""Whether the double of mem0's platform speaks as the platform does: mem0's own client understands it, and asks as we
+do. And that mem0's library tells its makers nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from core.memory.service import RemoteService
+from tests.fixtures.provider_contract import SAID
+from tests.fixtures.provider_harness import ANA, harness
+from tests.services.doubles.double import KEY, running
+from tests.services.doubles.mem0 import Mem0Double
+from tests.services.engines.conftest import EngineSubject
+from tests.services.registry import SERVICES
+
+pytestmark = pytest.mark.skipif(find_spec("mem0") is None, reason="mem0 is not here: `make services` has it")
+
+
+@pytest.mark.parametrize("engine", ["mem0"], indirect=True)
+async def test_its_library_tells_its_makers_nothing(subject: EngineSubject, home: Path) -> None:
+    async with harness(home, [subject.made(home)]) as one:
+        await one.memory.externals["mem0"].call(20, "is_available")
+        from mem0.memory import telemetry
+
+        assert telemetry.MEM0_TELEMETRY is False
+
+
+async def test_the_vendors_client_and_ours_ask_the_same(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEM0_TELEMETRY", "False")
+    monkeypatch.setenv("MEM0_DIR", str(tmp_path / "mem0"))
+    from mem0 import MemoryClient
+
+    async with running(double := Mem0Double(is_platform=True)):
+        provider = SERVICES["mem0, platform"].made(home, double)
+        assert isinstance(provider, RemoteService)
+        space = provider.space(ANA)
+
+        def vendor() -> str:
+            client = MemoryClient(api_key=KEY, host=double.url)
+            client.add([{"role": "user", "content": SAID}], user_id=space, infer=True)
+            (found,) = client.search(SAID, filters={"user_id": space}, top_k=8)["results"]
+            (listed,) = client.get_all(filters={"user_id": space}, page=1, page_size=100)["results"]
+            assert found["memory"] == listed["memory"] == client.get(found["id"])["memory"] == SAID
+            client.update(found["id"], text="My sister Ines lives in Faro.")
+            client.delete(found["id"])
+            client.client.close()
+            return str(found["id"])
+
+        number = await asyncio.to_thread(vendor)
+        theirs = {one.replace(number, "ID") for one in double.asked}
+        assert double.texts() == []
+        double.asked.clear()
+        async with harness(home, [provider]) as one, one.working():
+            await one.memory.start()
+            await asyncio.gather(*one.memory._tasks)
+            await one.turn(SAID)
+            await one.carried(1)
+            assert await one.recalled(SAID)
+            (number,) = double.memories
+            tools = {tool.name: tool for tool in await one.memory.tools()}
+            context = await one.context(ANA)
+            await tools["mem0_update"].run({"memory_id": number, "text": "My sister Ines lives in Faro."}, context)
+            rows = await one.conversations.history(await one.session(), frozenset({ANA}))
+            erased = "UPDATE messages SET kind = 'command', text = '' WHERE id = :id"
+            for row in rows:
+                await one.database.execute(erased, {"id": row.id})
+            await one.queue.forget([row.id for row in rows])
+            one.worker.wake()
+            await one.carried(2)
+        ours = {asked.replace(number, "ID") for asked in double.asked if "/v1/event/" not in asked}
+        assert ours == theirs
