@@ -11,8 +11,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from typing import Any
+from functools import cache, partial
 
 from core.errors import ToolError
 from core.facts.claims import sign
@@ -45,6 +44,7 @@ _SENTENCE = re.compile(r"(?<=[.!?;。！？])\s*(?=\D)|\n+")
 _BEGINNING = re.compile(r"(?:\A|(?<=[.!?;。！？\n]))\s*(?=\S)")
 _QUOTED = re.compile(r"[“”\"«„「][^“”\"»」\n]{20,}[“”\"»」]")
 """A quotation of more than a name."""
+_data = partial(language_data, "evidence", "core.facts")
 KIN = "|".join(kin_words())
 _KIN = re.compile(rf"\W*(?:s\s+)?(?:my |our |their )?(?P<kin>{KIN})\b(?! (?:is|are|name)\b)", re.IGNORECASE)
 _OF_KIN = re.compile(rf"\b(?:my|our) ({KIN})['’]s\b", re.IGNORECASE)
@@ -368,10 +368,6 @@ def _numbers(kind: str) -> Mapping[str, int]:
 def pattern(name: str) -> re.Pattern[str]:
     """A pattern of `data/evidence.toml`."""
     return re.compile(_data()["patterns"][name].replace("\n", ""), re.IGNORECASE)
-
-
-def _data() -> Mapping[str, Any]:
-    return language_data("evidence", "core.facts")
 
 
 @dataclass

@@ -14,12 +14,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Annotated
+from typing import Annotated, TypeVar
 from weakref import WeakValueDictionary
 from zoneinfo import ZoneInfo
 
 import structlog
-from pydantic import AfterValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from core.errors import LimitReached, ModelError, Refused
 from core.facts.claims import FACT_CHARS, Claim, SingleAttribute, claims, fact_of, is_alias, since_of, value_of
@@ -117,6 +117,7 @@ _UNREADABLE = (400, 413, 422)
 """HTTP statuses that refuse the messages themselves, also the next time: the rules read them."""
 _OBJECT = re.compile(r"\{[^{}]*\}")
 _log = structlog.get_logger("facts")
+T = TypeVar("T", bound=BaseModel)
 LOOP_CHARS = 1_000
 """The rules take 0.1 ms for a sentence and 4 ms for the worst text of this length: less than a thread is worth, once
 their patterns are compiled, which takes 60 ms."""
@@ -229,7 +230,7 @@ class FactReader:
         try:
             for _ in range(2):
                 completion = await ask(model, self.name, "facts", order, texts, max_tokens=MAX_TOKENS, payer=payer)
-                found, is_whole = _read(completion.text)
+                found, is_whole = read_items(completion.text, _Item)
                 told += [one for one in found if one not in told]
                 if is_whole:
                     break
@@ -254,12 +255,12 @@ class FactReader:
         return found
 
 
-def _read(answer: str) -> tuple[list[_Item], bool]:
+def read_items(answer: str, kind: type[T]) -> tuple[list[T], bool]:
     """The items of an answer, and whether that is all of it. A list that was cut off is read up to there."""
     begin, end = answer.find("["), answer.rfind("]")
     found = []
     for text in _OBJECT.findall(answer, max(begin, 0)):
         with contextlib.suppress(ValidationError):
-            found.append(_Item.model_validate_json(text))
+            found.append(kind.model_validate_json(text))
     shape = "".join(_OBJECT.sub("#", answer[begin : end + 1]).split())
     return found, shape == f"[{','.join('#' * len(found))}]"

@@ -8,7 +8,6 @@ worked out here whoever has worded it. Nothing changes before a person's yes, an
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import re
 from collections.abc import Iterable, Sequence
@@ -19,11 +18,12 @@ from typing import Annotated, Literal
 from zoneinfo import ZoneInfo
 
 import structlog
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field
 
 from core.errors import ModelError
 from core.facts.claims import claims
 from core.facts.evidence import Evidence, pattern
+from core.facts.extraction import read_items
 from core.guard.guard import cleaned, suspicion
 from core.models.wrappers import ask
 from core.notes.notebook import FILES, Notebook
@@ -42,7 +42,6 @@ AFTER_A_NO = timedelta(days=1)
 ALIKE = 0.5
 """Two notes of which the helper says that they contradict each other have so much of their words in common."""
 _VERBS = {"is": "am", "has": "have"}
-_OBJECT = re.compile(r"\{[^{}]*\}")
 _SENTENCE = re.compile(r"(?<=[.!?;。！？])(?<!\d\.)\s+|\n+")
 _log = structlog.get_logger("curator")
 
@@ -159,12 +158,8 @@ class Curator:
 
     async def _groups(self, entries: Sequence[str], context: ToolContext) -> Sequence[_Group]:
         """By the helper; by rule where there is none, or nothing in its answer can be read."""
-        answer, found = await self._answer(entries, context), list[_Group]()
-        for text in _OBJECT.findall(answer):
-            with contextlib.suppress(ValidationError):
-                found.append(_Group.model_validate_json(text))
-        is_read = found or "[]" in answer
-        return (found if is_read else await asyncio.to_thread(_equals, entries))[:MOST_GROUPS]
+        found, is_whole = read_items(await self._answer(entries, context), _Group)
+        return (found if found or is_whole else await asyncio.to_thread(_equals, entries))[:MOST_GROUPS]
 
     async def _answer(self, entries: Sequence[str], context: ToolContext) -> str:
         if self.model is None or len(entries) < 2:
