@@ -90,8 +90,10 @@ class Forgetting:
         found.derived = sum(map(words.has_words, typed)) + sum(map(len, repeating))
         if not (found.counts or found.derived):
             # Of the rest the question itself may have the words.
-            found.left = +Counter(name=(await self._left(found))["name"])
-            return found
+            left = await self._left(found)
+            found.derived, found.left = 0 if request.is_limited else left["recollection"], +Counter(name=left["name"])
+            if not found.derived:
+                return found
         found.token = secrets.token_urlsafe(12)
         await self.erasures.save(found)
         found.shown = sorted(found.shown, key=lambda item: (item.kind != "note", item.kind))[:SHOWN]
@@ -265,7 +267,8 @@ def _find(connection: Connection, found: ErasureList, query: SearchQuery) -> Quo
     roles = query.roles if query.roles != DEFAULT_ROLES else (*query.roles, "tool")
     query = replace(query, scopes=request.scopes, asker=request.account, roles=roles, has_delegated=True)
     if request.is_limited:
-        query = _of_own(query, request.scope)
+        own = tuple({"user"}.intersection(roles))
+        query = replace(query, is_own=True, roles=own, scopes=frozenset({request.scope}))
     if found.made_at is None:
         found.upto = latest(connection)
     else:
@@ -286,11 +289,6 @@ def _find(connection: Connection, found: ErasureList, query: SearchQuery) -> Quo
     _find_repeats(connection, found, quoting)
     _find_copies(connection, found, quoting)
     return quoting
-
-
-def _of_own(query: SearchQuery, room: Scope) -> SearchQuery:
-    roles = tuple(role for role in query.roles if role == "user")
-    return replace(query, is_own=True, roles=roles, scopes=frozenset({room}))
 
 
 def _messages(connection: Connection, query: SearchQuery) -> tuple[SearchPlan, str, set[int]]:

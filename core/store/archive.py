@@ -201,7 +201,7 @@ SCANNED: Sequence[tuple[str, str]] = (
     ("message", f"{_TEXTS} text, blocks, tools, {_SENT} FROM messages WHERE session_id IN ({SESSIONS})"),
     ("thing", f"{_TEXTS} system_prompt FROM sessions WHERE {rows.visible()}"),
     ("thing", f"{_TEXTS} shown FROM entities WHERE {rows.visible('entities.scope_id')}"),
-    ("thing", f"{_TEXTS} {sent_words(of_memory=True)} FROM messages WHERE session_id IN ({SESSIONS})"),
+    ("recollection", f"{_TEXTS} {sent_words(of_memory=True)} FROM messages WHERE session_id IN ({SESSIONS})"),
     ("thing", f"{_TEXTS} inbound ->> '$.text', inbound ->> '$.command.arguments', {_QUOTED} FROM inbox WHERE {INBOX}"),
     *(({"facts": "fact", "jobs": "reminder"}.get(kind, "thing"), COPIES[kind][0]) for kind in COPIES),
     ("name", f"{_TEXTS} sender_name FROM messages WHERE session_id IN ({SESSIONS}) AND NOT ({IMPORTED}) GROUP BY 4"),

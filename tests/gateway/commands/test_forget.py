@@ -150,3 +150,21 @@ async def test_an_open_reader_and_a_service_are_told_of_in_the_receipt(home: Pat
         while await harness.services.forgetting.tend():
             pass
         assert left(harness, "Zanzibar") == []
+
+
+async def test_what_only_a_turn_that_recalled_it_still_has_is_forgotten_too(home: Path) -> None:
+    """The message itself was edited since."""
+    model = ScriptedModel()
+    topic = Address(platform="telegram", chat_id="42", thread_id="7")
+    async with open_gateway(home, model) as harness:
+        await harness.say("The zeppelin at the pier is blue and big.", message_id="9")
+        await harness.say("Which one is blue and big?", address=topic)
+        assert "zeppelin" in model.sent()
+        await harness.say("The boat at the pier is blue and big.", message_id="9", kind="edit")
+        asked = await harness.say("/forget zeppelin")
+        assert asked.text.startswith("I would forget 1 thing that repeats it.")
+        assert (await harness.say("yes")).text.startswith("Forgotten: 1 thing that repeated it.")
+        assert left(harness, "zeppelin") == []
+        await harness.say("And now?", address=topic)
+        assert "zeppelin" not in str(model.requests[-1])
+        assert "nothing to forget" in (await harness.say("/forget zeppelin")).text
