@@ -377,9 +377,11 @@ class Router:
         answered = await self._repeat(batch, partial(self._model_answer, batch))
         answer = None if answered is None else answered.answer
         if answered is not None and answer is not None:
-            condensed = texts.CONDENSED_INCOGNITO if answered.session.is_incognito else texts.CONDENSED
-            notes = {texts.IN_A_ROW: is_last, condensed: answered.has_condensed, texts.TOO_LONG: answered.is_too_long}
-            answer = replace(answer, text="\n\n".join([answer.text, *(note for note in notes if notes[note])]))
+            said = [answer.text, *([texts.IN_A_ROW] if is_last else ())]
+            if answered.has_condensed:
+                said.append(texts.CONDENSED_INCOGNITO if answered.session.is_incognito else texts.CONDENSED)
+            said += [texts.TOO_LONG] if answered.is_too_long else []
+            answer = replace(answer, text="\n\n".join(said))
         await self._deliver(batch, answer)
         return answered
 
