@@ -39,7 +39,7 @@ from core.store.sqlite.schema import list_value
 from core.store.sqlite.text_index import TextIndex, is_stale
 from core.text.normalize import bare, is_unspaced
 from core.text.terms import stop_words
-from core.types import Scope
+from core.types import Role, Scope
 
 SHOWN = 8
 ABANDONED = timedelta(seconds=30)
@@ -267,8 +267,8 @@ def _find(connection: Connection, found: ErasureList, query: SearchQuery) -> Quo
     roles = query.roles if query.roles != DEFAULT_ROLES else (*query.roles, "tool")
     query = replace(query, scopes=request.scopes, asker=request.account, roles=roles, has_delegated=True)
     if request.is_limited:
-        own = tuple({"user"}.intersection(roles))
-        query = replace(query, is_own=True, roles=own, scopes=frozenset({request.scope}))
+        own: frozenset[Role] = frozenset({"user"})
+        query = replace(query, is_own=True, roles=tuple(own.intersection(roles)), scopes=frozenset({request.scope}))
     if found.made_at is None:
         found.upto = latest(connection)
     else:
