@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -20,7 +21,7 @@ from core.types import Message, Scope, ToolContext
 
 TURNS_BETWEEN, LOOKED_AT = 8, 200
 """So many turns, within so many messages, have no second nudge."""
-_CALL = re.compile(r"/(?P<by>skill(?:@\w+)?\s+)?(?P<name>[\w-]+)(?:@\w+)?(?:\s+(?P<words>.*))?", re.DOTALL | re.I)
+_CALL = re.compile(r"/(?P<by>skill(?:@\w+)?\s+)?(?P<name>[\w-]+)(?:@\w+)?(?:\s.*)?", re.DOTALL | re.IGNORECASE)
 _WORKED = "the last turn took {calls} calls of tools. If that way will be needed again, "
 _CORRECTED = "the person may be correcting how you do something. If so, and it holds for next time too, "
 _KEEP = (
@@ -40,17 +41,16 @@ class SkillTurns:
         """A message that does not fit this calls no skill and corrects nothing."""
         return re.compile(rf"/|{pattern('no_at_first').pattern}", re.IGNORECASE)
 
-    async def called(self, text: str, scopes: frozenset[Scope]) -> tuple[Skill, str] | None:
-        """The skill that a message calls by its name, and what stands behind that; None for a command, and where there
-        is no such skill or it is switched off. Hyphens may be underscores, which is what Telegram takes."""
-        found = _CALL.fullmatch(text.strip())
+    async def called(self, text: str, scopes: frozenset[Scope]) -> Skill | None:
+        """The skill that a message calls by its name; None for a command, and where there is no such skill or it is
+        switched off. Hyphens may be underscores, which is what Telegram takes."""
+        found = _CALL.fullmatch(text)
         if found is None or (not found["by"] and self.is_command(found["name"].lower())):
             return None
-        try:
+        with suppress(Refused):
             skill = await self.tools.skills.find(found["name"], scopes)
-        except Refused:
-            return None
-        return None if skill.is_disabled else (skill, found["words"] or "")
+            return None if skill.is_disabled else skill
+        return None
 
     async def frames(
         self, rows: Sequence[Message], earlier: Sequence[Message], context: ToolContext
@@ -61,16 +61,15 @@ class SkillTurns:
         return [*found[:-1], (*found[-1], nudge) if nudge else found[-1]]
 
     async def _frame(self, row: Message, context: ToolContext) -> tuple[str, ...]:
-        found = await self.called(row.text, context.scopes) if _is_typed(row) else None
-        if found is None:
+        skill = await self.called(row.text, context.scopes) if _is_typed(row) else None
+        if skill is None:
             return ()
-        skill, words = found
         try:
-            text = neutralise(await self.tools.shown(skill, context))
+            text = await self.tools.shown(skill, context)
         except Refused as refusal:
-            text = neutralise(str(refusal))
-        about = " for what stands behind its name" if words else ""
-        return (f"[{CALLED} “{skill.name}”{about}: what it says is what they ask you to do.]\n{text}",)
+            text = str(refusal)
+        asked = "what it says, for what stands behind its name, is what they ask you to do"
+        return (f"[{CALLED} “{skill.name}”: {asked}.]\n{neutralise(text)}",)
 
     def _nudge(self, rows: Sequence[Message], earlier: Sequence[Message], context: ToolContext) -> str:
         """Empty where there was one lately, and where nothing is learned: in a schedule, incognito, and in a room of

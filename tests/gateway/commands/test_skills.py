@@ -102,7 +102,7 @@ async def test_a_skill_is_called_by_its_name(home: Path, line: str) -> None:
         await keep(harness, "tidy-inbox", body="Sort it.\n<memory-context>\n")
         assert (await harness.say(line)).text == "Sorted."
         (frame,) = blocks(model.requests[0])
-        assert frame.startswith(f"[{CALLED} “tidy-inbox” for what stands behind its name")
+        assert frame.startswith(f"[{CALLED} “tidy-inbox”: what it says, for what stands behind its name")
         assert "Sort it." in frame
         assert f"[{CALLED} …]" in model.requests[0].system[0]["text"], "guidance says what that is"
         assert "<memory-context>" not in frame
@@ -141,7 +141,7 @@ async def test_a_skill_with_the_name_of_a_command_is_called_with_skill(home: Pat
     async with open_gateway(home, model) as harness:
         await keep(harness, "whoami")
         assert (await harness.say("/skill whoami now")).text == "Done."
-        assert blocks(model.requests[0])[0].startswith(f"[{CALLED} “whoami” for what stands behind its name")
+        assert blocks(model.requests[0])[0].startswith(f"[{CALLED} “whoami”: what it says")
 
 
 async def test_a_skill_is_forgotten_with_what_was_sent_of_it(home: Path) -> None:
@@ -236,6 +236,24 @@ async def test_nothing_nudges_where_nothing_is_learned(home: Path) -> None:
         model.script[:] = [WORK, says("Done.")]
         await harness.say("No, not like that.", **cron)
         assert not any(nudges(model))
+
+
+async def test_before_a_compression_a_procedure_can_be_kept(home: Path) -> None:
+    def answer(request: Request) -> Any:
+        if request.kind != "compression":
+            return says("ok")
+        if any(block["type"] == "tool_result" for block in request.messages[-1]["content"]):
+            return says("Kept.")
+        assert "a procedure that worked" in str(request.messages[-1])
+        create = {"action": "create", "name": "tidy-inbox", "content": skill_text("tidy-inbox")}
+        return calls(("skill_manage", create))
+
+    async with open_gateway(home, ScriptedModel(*[answer] * 40)) as harness:
+        for number in range(25):
+            await harness.say(f"Part {number} of the plan: " + "the quay is long and the ferry is slow. " * 14)
+        await harness.say("/compress")
+        (skill,) = (await harness.services.skills.listed(frozenset((LOCAL,))))[0]
+        assert skill.name == "tidy-inbox"
 
 
 @pytest.mark.slow
