@@ -32,7 +32,7 @@ from config.files import replace_file
 from config.masking import masked
 from core.errors import ConfigError, DeliveryError, Refused
 from core.guard.fence import said
-from core.guard.guard import Arguments, service_lines, tool_of
+from core.guard.guard import SERVICE_LINES, Arguments, service_lines, tool_of
 from core.memory.provider import Forgotten, MemoryProvider
 from core.store.notes import NoteChange
 from core.text.normalize import on_one_line
@@ -167,7 +167,7 @@ class Record:
 
 class Query(Arguments):
     query: str = Field(min_length=1, max_length=QUERY_CHARS)
-    limit: int = Field(default=10, ge=1, le=50)
+    limit: int = Field(default=10, ge=1, le=SERVICE_LINES)
 
 
 class Content(Arguments):
@@ -206,7 +206,7 @@ class RemoteService(MemoryProvider):
     def space(self, scope: Scope) -> str:
         """As different as the scopes are, and always the same; what they are called is not said."""
         kind = "room" if scope.is_room else "person"
-        return f"{self._namespace}-{kind}-{hashlib.sha256(scope.key.encode()).hexdigest()[:24]}"
+        return f"{self._namespace}-{kind}-{hashlib.sha256(f'{self._namespace} {scope.key}'.encode()).hexdigest()[:24]}"
 
     async def initialize(self, folder: Path) -> None:
         self.record = Record(folder / "told.jsonl")

@@ -156,7 +156,8 @@ async def test_a_turn_goes_on_whatever_a_search_comes_to(
         if fault in ("hanging", "slow"):
             one.memory._timeout_s = 0.1
         subject.double.fault = fault
-        assert await one.recalled(ASKED) == []
+        async with asyncio.timeout(1.5 if fault in ("hanging", "slow") else 20):
+            assert await one.recalled(ASKED) == []
         assert KEY not in subject.said_of_it(one)
         subject.double.fault = "well"
         searches = one.searches()

@@ -86,7 +86,7 @@ async def test_a_service_tells_nobody_what_is_not_his(home: Path, zoo: Zoo, name
             assert {animal for animal in HOMES if animal in shown} == column.seen, title
             if service.search_tool:
                 before = len(made.model.requests)
-                searched = calls((service.search_tool, {"query": ASKED, "limit": 20}))
+                searched = calls((service.search_tool, {"query": ASKED, "limit": 12}))
                 await made.hear("Look into it", column.place, searched, says("Ok."))
                 shown = lines(list(made.model.requests[before + 1 :]), service.name)
                 assert {animal for animal in HOMES if animal in shown} == column.seen, f"{title}: tool"
