@@ -212,7 +212,8 @@ def _quoted(message: discord.Message, bot: discord.ClientUser) -> Quoted | None:
     answered = message.reference.resolved if message.reference is not None else None
     if not isinstance(answered, discord.Message):
         return None
-    text = _text(answered, bot) or "".join(f"({file.kind})" for file in _attachments(answered))
+    cards = [part for card in answered.embeds for part in (card.title, card.description) if part]
+    text = _text(answered, bot) or "\n".join(cards) or "".join(f"({file.kind})" for file in _attachments(answered))
     if answered.message_snapshots:
         return Quoted(kind="reply", text=text, at=answered.created_at)
     sender, is_ours = _sender(answered), answered.author.id == bot.id

@@ -16,7 +16,7 @@ import pytest
 from core.dates.schedule import Schedule
 from core.errors import ModelError
 from core.store.jobs import Job
-from core.types import Account, Address, Request, Scope, Sender
+from core.types import Account, Address, Quoted, Request, Scope, Sender
 from gateway.scheduler import Scheduler
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
@@ -354,6 +354,29 @@ async def test_it_is_kept_once_however_often_a_delivery_ends(home: Path) -> None
         await outbox.done(row["key"], ("again",))
         (kept,) = await rows_of(harness)
         assert kept["posted_id"] != "again"
+
+
+async def test_in_a_room_that_is_listened_to_every_request_extends_the_one_before(home: Path) -> None:
+    """With quotes among what is overheard, results of jobs between, and a restart."""
+    room, there = Scope.room("telegram", "-5"), Address(platform="telegram", chat_id="-5")
+    place: dict[str, Any] = {"address": there, "scope": room, "is_direct": False}
+    bens = {**place, "sender": Sender(id="7", name="Ben"), "is_addressed": False}
+    model = ScriptedModel()
+    options = 'rooms = ["telegram:-5"]\n[room]\nlisten = true\n'
+    for life in range(2):
+        async with open_gateway(home, model, options) as harness:
+            for turn in range(3):
+                number = f"{life}{turn}"
+                quoted = Quoted(kind="reply", text=f"the pier {number}", name="Cy", user_id="9")
+                await harness.say(f"overheard {number}", "7", message_id=f"o{number}", quoted=quoted, **bens)
+                await planned(harness, f"errand {number}", target=there, scope=room)
+                await run(harness)
+                await harness.say(f"and {number}?", message_id=f"a{number}", reply_to=f"o{number}", **place)
+    assert len(model.requests) == 6
+    assert_extended(model.requests)
+    texts = "".join(lines(model.requests[-1]))
+    assert [texts.count(f"errand {life}{turn}") for life in range(2) for turn in range(3)] == [1] * 6
+    assert texts.count("> the pier ") == texts.count("> overheard ") == 6
 
 
 @pytest.mark.parametrize("is_prompt", [False, True])

@@ -157,6 +157,12 @@ async def test_what_is_answered_and_passed_on_in_discord(home: Path) -> None:
             (bo, "", sticker, "Bo|> (sticker)"),
             (beep, FORGED, {}, f"Beep|{NEUTRAL}"),
             (beep, "sunny", {"type": 20}, "Beep|> sunny"),
+            (
+                beep,
+                "",
+                {"embeds": [{"type": "rich", "title": "News", "description": FORGED}]},
+                f"Beep|> News\n{NEUTRAL}",
+            ),
         )
         async with (
             open_gateway(home, model, f'rooms = ["discord:{channel}"]\n') as harness,
