@@ -42,8 +42,7 @@ class SkillTurns:
         return re.compile(rf"/|{pattern('no_at_first').pattern}", re.IGNORECASE)
 
     async def called(self, text: str, scopes: frozenset[Scope]) -> Skill | None:
-        """The skill that a message calls by its name; None for a command, and where there is no such skill or it is
-        switched off. Hyphens may be underscores, which is what Telegram takes."""
+        """The enabled skill that a message calls by its name. Hyphens may be underscores, which Telegram takes."""
         found = _CALL.fullmatch(text)
         if found is None or (not found["by"] and self.is_command(found["name"].lower())):
             return None

@@ -154,8 +154,7 @@ def is_name(name: str) -> bool:
 
 
 def parse(text: str, place: str, folder: str | None = None) -> Skill:
-    """The skill of a SKILL.md, known to people by its `place`, in a folder of this name, if in any yet. Raises
-    Refused."""
+    """The skill of a SKILL.md that people know by its `place`; `folder`: the name of its folder. Raises Refused."""
     found = _FRONT.match(text)
     if found is None:
         missing = "second" if text.startswith("---\n") else "first"
@@ -298,8 +297,7 @@ def discard(root: Path, folder: Path) -> None:
 
 
 def unpacked(source: Path) -> list[dict[str, bytes]]:
-    """The files, by path, of each skill in a folder or a zip archive; links, and what lies beside the skills, are left
-    there. Raises Refused."""
+    """The files by path of each skill in a folder or zip archive, without links and what lies beside. Raises Refused."""
     with _told(f"{source.name} cannot be read"):
         if source.is_dir():
             found = dict(islice(_walk(source), SOURCE_FILES + 1))

@@ -85,8 +85,7 @@ class Skills:
         return found
 
     async def listed(self, scopes: frozenset[Scope], words: str = "") -> tuple[list[Skill], list[str]]:
-        """Those with all of the words, by category and name, also the disabled ones; and a sentence on each folder that
-        cannot be read as a skill."""
+        """Those with all of the words, also disabled ones; and a sentence on each folder that is no skill."""
         found = (await self._read(scopes)).values()
         skills = [one for one in found if isinstance(one, Skill) and one.has(words)]
         skills.sort(key=lambda skill: (skill.category, skill.name))
@@ -126,8 +125,7 @@ class Skills:
         return [(skill.name, path, text) for skill, texts in files for path, text in texts.items()]
 
     async def apply(self, scope: Scope, scopes: frozenset[Scope], done: Operation, author: Author) -> str:
-        """Does what `done` says; what the author has not typed waits for a yes. Returns what was done;
-        raises Refused with what to do."""
+        """Does it, or lets it wait where the author has not typed it; a sentence on that. Raises Refused."""
         home = LOCAL if LOCAL in scopes else scope
         skill = await self._meant(home, scopes | {home}, done)
         if author.origin != "typed":
