@@ -21,6 +21,7 @@ import json
 import math
 import re
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -58,6 +59,12 @@ WRITE = Patience(5.0, 25.0)
 """Within the limits of the manager, which knows less of what went wrong."""
 
 
+@dataclass(slots=True)
+class _State:
+    client: httpx.AsyncClient | None = None
+    waits_until: float = 0.0
+
+
 class JsonService:
     """A service at `url` that speaks JSON; `headers` may hold a key. Raises ConfigError for what is no address."""
 
@@ -72,8 +79,13 @@ class JsonService:
             raise ConfigError(f"The url of the memory {name} should be an address like https://host, without a key.")
         # Without compression, which could make a short answer a long one.
         self._headers = {"Accept": "application/json", "Accept-Encoding": "identity", **(headers or {})}
-        self._made: httpx.AsyncClient | None = None
-        self._waits_until = 0.0
+        self._state = _State()
+
+    def named(self, headers: Mapping[str, str]) -> JsonService:
+        """The same service, asked with these headers too."""
+        other = copy(self)
+        other._headers = {**self._headers, **headers}
+        return other
 
     @property
     def is_loopback(self) -> bool:
@@ -96,7 +108,7 @@ class JsonService:
         """What it answers, decoded; None for an empty answer, and `missing`, if given, for a 404. `patience`: WRITE, if
         not said. Raises Refused and DeliveryError."""
         patience = patience or WRITE
-        if (rest_s := self._waits_until - monotonic()) > 0:
+        if (rest_s := self._state.waits_until - monotonic()) > 0:
             raise DeliveryError(f"{self.name} has asked to be left alone for a while", retry_after_s=rest_s)
         content = None if body is None else json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
         if content and len(content) > REQUEST_BYTES:
@@ -123,16 +135,16 @@ class JsonService:
             raise DeliveryError(f"{self.name} cannot be reached ({type(error).__name__})") from error
 
     async def close(self) -> None:
-        if self._made is not None:
-            await self._made.aclose()
-            self._made = None
+        if self._state.client is not None:
+            await self._state.client.aclose()
+            self._state.client = None
 
     @property
     def _client(self) -> httpx.AsyncClient:
         """Made where it is used: it belongs to one event loop."""
-        if self._made is None:
-            self._made = httpx.AsyncClient(base_url=self.url, trust_env=not self.is_loopback)
-        return self._made
+        if self._state.client is None:
+            self._state.client = httpx.AsyncClient(base_url=self.url, trust_env=not self.is_loopback)
+        return self._state.client
 
     async def _answered(self, request: httpx.Request, missing: Any) -> Any:
         for _ in range(REDIRECTS + 1):
@@ -160,7 +172,7 @@ class JsonService:
         if 400 <= status < 500 and status not in LATER:
             raise Refused(f"{self.name} refuses it (HTTP status {status})")
         wait_s = _wait_s(response.headers.get("retry-after", ""))
-        self._waits_until = monotonic() + wait_s
+        self._state.waits_until = monotonic() + wait_s
         why = "is asked too much" if status == 429 else "is out of order"
         raise DeliveryError(f"{self.name} {why} (HTTP status {status})", retry_after_s=wait_s or None)
 

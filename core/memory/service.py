@@ -130,6 +130,11 @@ class Record:
         """A name for what is called so here, and nowhere else: another home has other names."""
         return hashlib.sha256("\n".join((self._origin, *words)).encode()).hexdigest()[:32]
 
+    @property
+    def first_space(self) -> str:
+        """That of the oldest entry; empty where there is none."""
+        return next((one.space for one in self._entries.values()), "")
+
     def get(self, key: str) -> Entry | None:
         return self._entries.get(key)
 

@@ -14,6 +14,7 @@ from tests.fixtures.provider_harness import plugged
 from tests.services.doubles.double import KEY, Double
 from tests.services.doubles.hindsight import HindsightDouble
 from tests.services.doubles.mem0 import Mem0Double
+from tests.services.doubles.openviking import OpenVikingDouble
 from tests.services.doubles.retaindb import RetainDbDouble
 from tests.services.doubles.shelf import ShelfDouble
 
@@ -56,6 +57,13 @@ SERVICES: Mapping[str, Service] = {
         options={},
         search_tool="hindsight_recall",
         add_tool="hindsight_retain",
+    ),
+    "openviking": Service(
+        name="openviking",
+        double=OpenVikingDouble,
+        options={},
+        search_tool="viking_search",
+        add_tool="viking_remember",
     ),
     "retaindb, cloud": Service(name="retaindb", double=RetainDbDouble, options={}, **_RETAINDB),
     "retaindb, local": Service(name="retaindb", double=partial(RetainDbDouble, is_local=True), options={}, **_RETAINDB),

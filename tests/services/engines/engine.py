@@ -7,6 +7,7 @@ the session. A server that needs PostgreSQL brings its own, which does not start
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import pwd
 import shutil
@@ -175,6 +176,24 @@ def _hindsight(folder: Path) -> Iterator[Running]:
             yield Running(options={"url": url, "retain_async": False})
 
 
+@contextmanager
+def _openviking(folder: Path) -> Iterator[Running]:
+    environment, port, key = ROOT / "openviking", free_port(), "root-key-of-the-tests"
+    url = f"http://127.0.0.1:{port}"
+    with models(nothing, 64) as model_url:
+        model = {"provider": "openai", "api_base": model_url, "api_key": "none"}
+        settings = {
+            "storage": {"workspace": str(folder / "workspace")},
+            "embedding": {"dense": {**model, "model": "words", "dimension": 64, "input": "text"}},
+            "vlm": {**model, "model": "rules"},
+            "server": {"host": "127.0.0.1", "port": port, "auth_mode": "trusted", "root_api_key": key},
+        }
+        (folder / "ov.conf").write_text(json.dumps(settings))
+        command = [str(environment / "bin" / "openviking-server"), "--config", str(folder / "ov.conf")]
+        with program(command, folder, f"{url}/health"):
+            yield Running(options={"url": url, "key": "VIKING_KEY"}, variables={"VIKING_KEY": key})
+
+
 ENGINES: Mapping[str, Engine] = {
     "mem0": Engine(name="mem0", missing=_no_mem0, running=_mem0, search_tool="mem0_search", add_tool="mem0_add"),
     "hindsight": Engine(
@@ -183,5 +202,12 @@ ENGINES: Mapping[str, Engine] = {
         running=_hindsight,
         search_tool="hindsight_recall",
         add_tool="hindsight_retain",
+    ),
+    "openviking": Engine(
+        name="openviking",
+        missing=lambda: installed("openviking", "bin/openviking-server"),
+        running=_openviking,
+        search_tool="viking_search",
+        add_tool="viking_remember",
     ),
 }
