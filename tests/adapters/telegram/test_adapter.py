@@ -234,7 +234,9 @@ async def test_what_is_wrong_with_polling_is_told_until_it_passes(api: BotApi, h
         await api.wait_for(lambda: len(api.messages(42)) == 2)
         api.fail(500, f"nobody at https://me:hunter2@there/bot{api.token}", method="getUpdates", times=99)
         api.user_says(42, "and at last")
-        await api.wait_for(lambda: adapter.problem == "nobody at https://[secret]@there/[secret]")
+        # By its shape; as it stands, where settings have hidden it in this process before.
+        masked = [f"nobody at https://[secret]@there/{name}[secret]" for name in ("", "bot")]
+        await api.wait_for(lambda: adapter.problem in masked)
 
 
 async def test_connected_means_that_a_poll_was_answered_not_long_ago(api: BotApi, house: House) -> None:
