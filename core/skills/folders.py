@@ -297,7 +297,7 @@ def discard(root: Path, folder: Path) -> None:
 
 
 def unpacked(source: Path) -> list[dict[str, bytes]]:
-    """The files by path of each skill in a folder or zip archive, without links and what lies beside. Raises Refused."""
+    """The files, by path, of the skills in a folder or zip archive, without links and all beside. Raises Refused."""
     with _told(f"{source.name} cannot be read"):
         if source.is_dir():
             found = dict(islice(_walk(source), SOURCE_FILES + 1))
