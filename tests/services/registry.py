@@ -13,6 +13,7 @@ from core.memory.provider import MemoryProvider
 from tests.fixtures.provider_harness import plugged
 from tests.services.doubles.double import KEY, Double
 from tests.services.doubles.hindsight import HindsightDouble
+from tests.services.doubles.honcho import HonchoDouble
 from tests.services.doubles.mem0 import Mem0Double
 from tests.services.doubles.openviking import OpenVikingDouble
 from tests.services.doubles.retaindb import RetainDbDouble
@@ -67,6 +68,7 @@ SERVICES: Mapping[str, Service] = {
     ),
     "retaindb, cloud": Service(name="retaindb", double=RetainDbDouble, options={}, **_RETAINDB),
     "retaindb, local": Service(name="retaindb", double=partial(RetainDbDouble, is_local=True), options={}, **_RETAINDB),
+    "honcho": Service(name="honcho", double=HonchoDouble, options={}, search_tool="honcho_search"),
     # The example in docs/extending.md.
     "shelf": Service(name="shelf", double=ShelfDouble, options={}, is_plugin=True),
 }
