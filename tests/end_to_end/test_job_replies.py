@@ -56,7 +56,7 @@ async def test_it_goes_on_in_the_conversation_with_its_context(home: Path) -> No
                 assert prefix(later)[: len(prefix(earlier))] == prefix(earlier)
 
         live.tells_telegram("/recall heron role:assistant")
-        await live.until(lambda: any("Reminder 1" in text and "heron" in text for text in telegram.texts(PERSON)[-1:]))
+        await live.until(lambda: "⏰ Reminder" in telegram.texts(PERSON)[-1] and "heron" in telegram.texts(PERSON)[-1])
         assert await live.stop() == 0
         assert live.model.refusals == []
         assert telegram.violations == []

@@ -497,4 +497,4 @@ async def test_at_most_500_characters_are_quoted(conversations: Conversations) -
     await conversations.append([message(made.id, "x" * 501, external_id="7")])
     found = await conversations.quoted(replace(inbound("x"), reply_to="7"), MINE)
     assert found is not None
-    assert found.text == "x" * 500 + " …"
+    assert found.text == "x" * 498 + " …"
