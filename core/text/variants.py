@@ -46,9 +46,12 @@ PHONE = 7
 
 
 def other_ways(text: str) -> list[Way]:
-    """Other ways to write the words, numbers and times of a text as `normalize.clean` leaves it."""
+    """Other ways to write the words, numbers and times of a text as `normalize.clean` leaves it, and to tell what it
+    asks for."""
     text = text[:LOOK_CHARS]
-    return [way for way in dict.fromkeys(islice(chain(_numbers(text), _writings(text)), MOST)) if way]
+    told = language_data("words")["answered_with"].items()
+    answers = (tuple(terms_of(word)) for asked, word in told if asked in text.casefold())
+    return [way for way in dict.fromkeys(islice(chain(answers, _numbers(text), _writings(text)), MOST)) if way]
 
 
 def _writings(text: str) -> Iterator[Way]:

@@ -1,9 +1,9 @@
 """What a conversation without end costs, and what is left of what was said in it after three compressions.
 
-Cost: one long conversation through the house, against the strict double of the Messages API; what a sliding window of
-the same size and no compression would cost follows from the same turns by the cache's own rules. Faithfulness: facts
-are planted in scripted conversations, which are condensed by a helper that leaves out most of them on purpose; at the
-end they are asked for plainly, and it is looked at what the model is then given. No model judges anything.
+Cost: one long conversation through the house, against the strict double of the Messages API, three times: condensed,
+through a window of the same size that slides, and never shortened. Faithfulness: facts are planted in scripted
+conversations, which are condensed by a helper that leaves out most of them on purpose; at the end they are asked for
+plainly, and it is looked at what the model is then given. No model judges anything.
 """
 
 from __future__ import annotations
@@ -12,22 +12,25 @@ import json
 import random
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from itertools import pairwise
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import mean
 from typing import Any
 
 from core.guard.fence import OPENING
 from core.models.claude import Claude
-from core.types import Completion, Request, Usage
-from tests.bench.cache import KEY, READ, SUBJECTS, WRITE, counts, price
+from core.ports import Model
+from core.types import Completion, Json, Request, Usage
+from tests.bench.cache import KEY, SUBJECTS, counts, price
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 from tests.fixtures.messages_api import MessagesApi
+from tests.fixtures.prefix_cache import tokens_of
 
 TURNS, CONVERSATIONS, MESSAGES = 2_000, 30, 420
-WINDOW = 24_000
+TUNED = 3
+"""On the first of the conversations recall and compression were tuned; the others are told apart."""
+WINDOW, ENDLESS = 24_000, 10**8
 THRESHOLD = 0.75
 PARTS = 4
 COMPRESSIONS = 3
@@ -106,6 +109,10 @@ class Found:
     memory: int = 0
     reachable: int = 0
     sliding: int = 0
+
+    def __add__(self, other: Found) -> Found:
+        names = Found.__dataclass_fields__
+        return Found(**{name: getattr(self, name) + getattr(other, name) for name in names})
 
 
 @dataclass
@@ -261,17 +268,16 @@ async def _ask(
 async def faithfulness(home: Path, conversations: int, messages: int) -> str:
     """A Markdown table: by kind, where what was planted is found, beside a sliding window."""
     total, done = {kind: Found() for kind in KINDS}, Counter[str]()
+    unseen = Found()
     for seed in range(conversations):
         place = home / f"talk{seed}"
         place.mkdir()
         counted, found = await converse(place, seed, messages)
         done += counted
         for kind, one in found.items():
-            for name in Found.__dataclass_fields__:
-                setattr(total[kind], name, getattr(total[kind], name) + getattr(one, name))
-    total["all"] = Found(
-        **{name: sum(getattr(one, name) for one in total.values()) for name in Found.__dataclass_fields__}
-    )
+            total[kind] += one
+            unseen += one if seed >= TUNED else Found()
+    whole = sum(total.values(), Found())
     lines = [
         f"{conversations} conversations of {messages} messages, {done['compressions']} compressions by a helper that "
         f"repeats {100 * KEPT:.0f} % of the facts it is given",
@@ -280,7 +286,8 @@ async def faithfulness(home: Path, conversations: int, messages: int) -> str:
         "in memory | unreachable | sliding window has |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
-    for kind, one in total.items():
+    apart = {f"all but the {TUNED} conversations that were tuned on": unseen} if unseen.planted else {}
+    for kind, one in {**total, "all": whole, **apart}.items():
         shares = (one.window, one.prefetch, one.answered, one.recall, one.memory)
         cells = " | ".join(f"{100 * share / one.planted:.1f} %" for share in shares)
         gone, slid = one.planted - one.reachable, 100 * one.sliding / one.planted
@@ -288,62 +295,109 @@ async def faithfulness(home: Path, conversations: int, messages: int) -> str:
     return "\n".join(lines)
 
 
-async def cost(home: Path, turns: int) -> str:
-    """A Markdown table: the input that a turn costs over a long conversation, a quarter of it at a time."""
-    chance = random.Random(7)
-    helper = Talker(lossy((), chance))
-    ends: list[int] = []
-    async with MessagesApi(key=KEY) as api:
-        claude = Claude(api_key=KEY, base_url=api.url, clock=SteadyClock())
-        options = f"[model]\nwindow_tokens = {WINDOW}\n"
+class Sliding:
+    """Fills the role Model: in front of `model`, a window that drops the oldest messages for each new one."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+
+    async def complete(
+        self, request: Request, on_text: Callable[[str], None], on_wait: Callable[[str], None]
+    ) -> Completion:
+        """See `core.ports.Model`."""
+        left = THRESHOLD * WINDOW - sum(map(tokens_of, (*request.tools, *request.system)))
+        kept: list[Json] = []
+        for turn in reversed(request.messages):
+            left -= sum(map(tokens_of, turn["content"]))
+            if left < 0:
+                break
+            kept.append(turn)
+        if kept[-1]["role"] != "user":
+            kept.pop()
+        return await self._model.complete(replace(request, messages=tuple(kept[::-1])), on_text, on_wait)
+
+
+@dataclass(kw_only=True)
+class Held:
+    """One long conversation: the input of its turns and, of that, of the helper; how often it was condensed, and how
+    many requests found less in the cache than the one before had sent."""
+
+    by_turn: list[float] = field(default_factory=list)
+    helper: float = 0.0
+    compressions: int = 0
+    anew: int = 0
+    refused: int = 0
+
+
+async def hold(home: Path, turns: int, window: int, wrap: Callable[[Model], Model] = lambda model: model) -> Held:
+    """The conversation, with a house that believes in such a `window`."""
+    chance, held = random.Random(7), Held()
+    before: dict[str, Any] = {}
+    async with MessagesApi(key=KEY, window_tokens=ENDLESS) as api, MessagesApi(helping, key=KEY) as side:
+        claude, helper = (Claude(api_key=KEY, base_url=one.url, clock=SteadyClock()) for one in (api, side))
         try:
-            async with open_gateway(home, claude, options, titles=helper) as harness:
+            async with open_gateway(
+                home, wrap(claude), f"[model]\nwindow_tokens = {window}\n", titles=helper
+            ) as harness:
                 for number in range(turns):
                     await harness.say(f"{number}: {small_talk(chance)} {small_talk(chance)}")
-                    ends.append(len(api.usages))
-                services = harness.services
-                made = await services.database.fetch_one("SELECT count(*) AS many FROM messages WHERE kind = 'summary'")
-                assert made is not None
+                    spent = [price([one]) * sum(counts([one])) for one in (*api.usages, *side.usages)]
+                    held.by_turn.append(sum(spent))
+                    held.helper += sum(spent[len(api.usages) :])
+                    for one in api.usages:
+                        held.anew += bool(before) and counts([one])[0] < sum(counts([before]))
+                        before = one
+                    for kept in (api.usages, side.usages, api.requests, side.requests):
+                        kept.clear()
+                made = await harness.services.database.fetch_one(_SUMMARIES)
+                held.compressions, held.refused = made["many"] if made else 0, len(api.refusals) + len(side.refusals)
         finally:
             await claude.close()
-        spent = [price([one]) * sum(counts([one])) for one in api.usages]
-        sizes = [sum(counts([one])) for one in api.usages]
-        anew = sum(_is_anew(*pair) for pair in pairwise(api.usages))
-    by_turn = [sum(spent[first:last]) for first, last in pairwise([0, *ends])]
-    last = [sizes[end - 1] for end in ends]
-    first, grown = sizes[0], [max(0, after - before) for before, after in pairwise(last)]
-    steady = mean(one for one in grown if one)
-    endless = [READ * (first + steady * number) + WRITE * steady for number in range(turns)]
-    # A window that drops the oldest turn for each new one keeps nothing in the cache but the prompt and the tools.
-    prompt = first - steady
-    full = READ * prompt + WRITE * (THRESHOLD * WINDOW - prompt)
-    sliding = [full if first + steady * number > THRESHOLD * WINDOW else plain for number, plain in enumerate(endless)]
-    rows: list[tuple[str, Sequence[float]]] = [
-        ("condensed", by_turn),
-        ("a sliding window, one turn in and one out", sliding),
-        ("never shortened", endless),
-    ]
+            await helper.close()
+    return held
+
+
+_SUMMARIES = "SELECT count(*) AS many FROM messages WHERE kind = 'summary'"
+
+
+def helping(body: dict[str, Any]) -> str:
+    """A helper that condenses to as many characters as it may write, so that each turn sends the longest summary."""
+    order = body["system"][0]["text"]
+    if "You condense" not in order:
+        return "A house by the sea" if "title" in order else "[]"
+    asked = json.dumps(body["messages"][-1]["content"][-1])
+    size = int(asked.rpartition("at most ")[2].partition(" characters")[0].replace(",", ""))
+    text = "## Goal\n- Look after the house.\n## Decisions\n"
+    return text + "- the ferry, the kayak and the lighthouse\n" * ((size - len(text)) // 42)
+
+
+async def cost(home: Path, turns: int) -> str:
+    """A Markdown table: the input that a turn costs over a long conversation, a quarter of it at a time."""
+    condensed = await hold(home / "condensed", turns, WINDOW)
+    rows = {
+        "condensed": condensed,
+        "a sliding window, the oldest out for each that comes": await hold(home / "sliding", turns, ENDLESS, Sliding),
+        "never shortened": await hold(home / "endless", turns, ENDLESS),
+    }
+    size = max(1, turns // PARTS)
     lines = [
-        f"{turns:,} turns, a window of {WINDOW:,} tokens; {made['many']:,} compressions of {len(helper.condensed):,} "
-        f"summaries; {anew:,} requests of the conversation found less in the cache than the one before had sent; "
-        f"{len(api.refusals)} refused",
+        f"{turns:,} turns, a window of {WINDOW:,} tokens; {condensed.compressions:,} compressions; {condensed.anew:,} "
+        f"requests of the conversation found less in the cache than the one before had sent; "
+        f"{sum(one.refused for one in rows.values())} refused",
         "",
-        f"| input of a turn | {' | '.join(f'quarter {number + 1}' for number in range(PARTS))} | in all |",
-        "|---|" + "---|" * (PARTS + 1),
+        f"| input of a turn | {' | '.join(f'quarter {number + 1}' for number in range(PARTS))} | in all | "
+        "of that the helper |",
+        "|---|" + "---|" * (PARTS + 2),
     ]
-    for name, costs in rows:
-        size = max(1, turns // PARTS)
-        cells = [mean(costs[size * number : size * (number + 1)]) for number in range(PARTS)]
-        lines.append(f"| {name} | {' | '.join(f'{cell:,.0f}' for cell in cells)} | {sum(costs):,.0f} |")
+    for name, one in rows.items():
+        quarters = [mean(one.by_turn[size * number : size * (number + 1)]) for number in range(PARTS)]
+        cells = " | ".join(f"{cell:,.0f}" for cell in (*quarters, sum(one.by_turn), one.helper))
+        lines.append(f"| {name} | {cells} |")
     return "\n".join(lines)
-
-
-def _is_anew(before: dict[str, Any], after: dict[str, Any]) -> bool:
-    """Whether a request found less in the cache than all that the one before had sent."""
-    return counts([after])[0] < sum(counts([before]))
 
 
 async def measure(home: Path, turns: int = TURNS, conversations: int = CONVERSATIONS, messages: int = MESSAGES) -> str:
     """Both tables."""
-    (home / "cost").mkdir()
+    for name in ("condensed", "sliding", "endless"):
+        (home / "cost" / name).mkdir(parents=True)
     return f"{await faithfulness(home, conversations, messages)}\n\n{await cost(home / 'cost', turns)}"

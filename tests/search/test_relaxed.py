@@ -249,3 +249,23 @@ async def test_a_slip_in_a_very_long_text_is_harmless(stored: StoredHistory, rec
     _, a = await stored.session(["the ferry to Lisbon"])
     for text in ("lisbno " + "absenter " * 2_000, "lisbno? " + "z" * 20_000):
         assert _messages(await _ask(recall, text)) == [a]
+
+
+@pytest.mark.parametrize(
+    ("told", "question"),
+    [
+        ("The plumber is called Pilar Ochoa.", "What is the name of the plumber?"),
+        ("The plumber's name is Pilar Ochoa.", "What is the plumber called?"),
+    ],
+)
+async def test_a_name_is_found_however_it_was_told(
+    stored: StoredHistory, recall: Recall, told: str, question: str
+) -> None:
+    for number in range(12):
+        await stored.session([f"The plumber kept me busy for {number} hours again.", "I see.", "So be it."] * 3)
+    _, *messages = await stored.session(
+        ["Good morning.", "Hello.", told, "I see.", "Somebody asked about the plumber."]
+    )
+    await _chunked(recall)
+    found = await _ask(recall, question, limit=3)
+    assert messages[2] in [hit.message_id for one in found.sessions for hit in one.matches]

@@ -19,6 +19,8 @@ from tests.bench.hurry import slip
     ("typed", "written"),
     [
         ("CA 1502", "CA1502"),
+        ("What is the name of the plumber?", "called"),
+        ("What is the plumber called?", "name"),
         ("ca1502 again", "CA 1502"),
         ("ABC-1234", "abc1234"),
         ("Win11", "win 11"),
