@@ -286,7 +286,7 @@ async def faithfulness(home: Path, conversations: int, messages: int) -> str:
         "in memory | unreachable | sliding window has |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
-    apart = {f"all but the {TUNED} conversations that were tuned on": unseen} if unseen.planted else {}
+    apart = {f"all but the {TUNED} that were tuned on": unseen} if unseen.planted else {}
     for kind, one in {**total, "all": whole, **apart}.items():
         shares = (one.window, one.prefetch, one.answered, one.recall, one.memory)
         cells = " | ".join(f"{100 * share / one.planted:.1f} %" for share in shares)
