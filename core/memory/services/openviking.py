@@ -69,7 +69,7 @@ class OpenViking(RemoteService):
         return f"openviking {version}, a server at {self._http.url.host}, auth_mode {mode or 'unknown'}{apart}"
 
     async def find(self, space: str, query: str, limit: int) -> Sequence[Found]:
-        if not await self._is_served(space):
+        if not await self._is_served(space, SEARCH):
             return []
         asked = {"query": query, "limit": limit, "target_uri": MEMORIES}
         body = {**asked, "score_threshold": self._options.score_threshold}
@@ -130,7 +130,7 @@ class OpenViking(RemoteService):
         return uri
 
     async def _text(self, space: str, uri: str, patience: Patience | None = None) -> str:
-        if not await self._is_served(space):
+        if not await self._is_served(space, patience):
             return ""
         result = await self._call("GET", "/api/v1/content/read", space, patience=patience, uri=uri)
         return result if isinstance(result, str) else text_of(result, "content", "text")
@@ -138,10 +138,10 @@ class OpenViking(RemoteService):
     async def _stat(self, space: str, uri: str) -> bool:
         return await self._is_served(space) and await self._call("GET", "/api/v1/fs/stat", space, uri=uri) is not None
 
-    async def _is_served(self, space: str) -> bool:
+    async def _is_served(self, space: str, patience: Patience | None = None) -> bool:
         """Whether what this space is told stays its own."""
         if self._is_apart is None:
-            about = await self._http.call("GET", "/health", patience=SEARCH)
+            about = await self._http.call("GET", "/health", patience=patience)
             self._is_apart = text_of(about, "auth_mode") not in ("", "dev")
         if self._is_apart:
             return True
