@@ -18,6 +18,7 @@ from tests.services.doubles.mem0 import Mem0Double
 from tests.services.doubles.openviking import OpenVikingDouble
 from tests.services.doubles.retaindb import RetainDbDouble
 from tests.services.doubles.shelf import ShelfDouble
+from tests.services.doubles.supermemory import SupermemoryDouble
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +46,7 @@ class Service:
 
 _MEM0: Mapping[str, Any] = {"search_tool": "mem0_search", "add_tool": "mem0_add"}
 _RETAINDB: Mapping[str, Any] = {"search_tool": "retaindb_search", "add_tool": "retaindb_remember"}
+_SUPERMEMORY: Mapping[str, Any] = {"search_tool": "supermemory_search", "add_tool": "supermemory_store"}
 SERVICES: Mapping[str, Service] = {
     "mem0, platform": Service(
         name="mem0", double=partial(Mem0Double, is_platform=True), options={"deployment": "platform"}, **_MEM0
@@ -69,6 +71,12 @@ SERVICES: Mapping[str, Service] = {
     "retaindb, cloud": Service(name="retaindb", double=RetainDbDouble, options={}, **_RETAINDB),
     "retaindb, local": Service(name="retaindb", double=partial(RetainDbDouble, is_local=True), options={}, **_RETAINDB),
     "honcho": Service(name="honcho", double=HonchoDouble, options={}, search_tool="honcho_search"),
+    "supermemory, ns": Service(
+        name="supermemory", double=partial(SupermemoryDouble, dialect="ns"), options={"api": "ns"}, **_SUPERMEMORY
+    ),
+    "supermemory, v4": Service(
+        name="supermemory", double=partial(SupermemoryDouble, dialect="v4"), options={"api": "v4"}, **_SUPERMEMORY
+    ),
     # The example in docs/extending.md.
     "shelf": Service(name="shelf", double=ShelfDouble, options={}, is_plugin=True),
 }
