@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, tzinfo
+from itertools import takewhile
 from math import inf
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -205,7 +206,9 @@ def checked(completion: Completion, limit_chars: int) -> str:
 def ruled(rows: Sequence[Message], before: str, zone: ZoneInfo, limit_chars: int) -> str:
     """A summary by rules: what was condensed `before`, statements and decisions, and a line for each turn; the last of
     both, whether they are new or stood in a summary by rules."""
-    new, lines = statements(rows, zone), [_turn_line(turn, zone) for turn in turns(rows)]
+    # What jobs have delivered may stand before anything that was said.
+    unasked = [[row] for row in takewhile(lambda row: row.role != "user", rows) if row.role == "assistant" and row.text]
+    new, lines = statements(rows, zone), [_turn_line(turn, zone) for turn in (*unasked, *turns(rows))]
     if not lines:
         names = dict.fromkeys(row.tool_name for row in rows if row.tool_name)
         lines = [f"- {len(rows):,} rows of tools: {', '.join(filter(None, names))}"]
@@ -230,8 +233,8 @@ def _origin(row: Message) -> str:
 def _turn_line(turn: Sequence[Message], zone: ZoneInfo) -> str:
     asked = " / ".join(_origin(row) + _line(row.text, LINE_CHARS) for row in turn if row.role == "user")
     answered = [row.text for row in turn if row.role == "assistant" and row.text]
-    end = f" → {_line(answered[-1], LINE_CHARS)}" if answered else ""
-    return f"- {_day(turn[0].created_at.astimezone(zone))}: {asked}{end}"
+    parts = filter(None, (asked, *(_line(text, LINE_CHARS) for text in answered[-1:])))
+    return f"- {_day(turn[0].created_at.astimezone(zone))}: {' → '.join(parts)}"
 
 
 def statements(rows: Sequence[Message], zone: ZoneInfo) -> list[str]:

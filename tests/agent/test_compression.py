@@ -15,7 +15,7 @@ from core.agent import compression
 from core.agent.compression import FUTILE, MOST_MESSAGES, Windows
 from core.errors import ModelError, StaleReadError, StoreError
 from core.models.claude import Claude
-from core.types import Completion, Message, Quoted, Request, Session, Usage
+from core.types import Address, Completion, Message, Quoted, Request, Scope, Session, Usage
 from gateway import queues, texts
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
@@ -553,3 +553,27 @@ async def test_two_processes_that_condense_at_once_lose_nothing(home: Path) -> N
         found = await one.services.database.fetch_all("SELECT parent_id, COUNT(*) AS many FROM sessions GROUP BY 1")
         assert {row["many"] for row in found} == {1}, "no session goes on twice"
         assert len(found) > 1
+
+
+async def test_a_summary_is_forgotten_wherever_it_was_copied_to(home: Path) -> None:
+    """Into a branch, and where the conversation goes on elsewhere."""
+    helper = helping(f"{GOOD}\n- The heron knows when it leaves.")
+    desk = {"address": Address(platform="terminal", chat_id="local"), "scope": Scope.account("terminal", "local")}
+    async with open_gateway(home, quiet(), titles=helper) as harness:
+        await harness.say("The heron knows when it leaves.")
+        await grown(harness, 5)
+        await harness.say("/compress")
+        await harness.say("And now?")
+        await harness.say("/branch")
+        await harness.say("Here?")
+        sender = replace(harness.inbound("x").sender, id="local")
+        await harness.say("/sessions 2", sender=sender, **desk)
+        await harness.say("And there?", sender=sender, **desk)
+        rows = await harness.services.database.fetch_all("SELECT text FROM messages WHERE kind = 'summary'")
+        assert ["heron" in row["text"] for row in rows] == [True] * 3
+        await harness.say("/forget heron")
+        await harness.say("yes")
+        rows = await harness.services.database.fetch_all("SELECT text FROM messages WHERE kind = 'summary'")
+        assert ["heron" in row["text"] for row in rows] == [False] * len(rows)
+        assert "heron" not in (await harness.say("/recall heron")).text.replace("“heron”", "")
+    assert on_disk(home, "heron knows") == []

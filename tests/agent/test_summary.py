@@ -91,6 +91,13 @@ def test_a_history_of_only_tool_calls_has_a_summary_too() -> None:
     assert "39 rows of tools: session_search" in ruled(rows, "", ZONE, 3_000)
 
 
+def test_what_came_before_anybody_said_something_is_told_as_well() -> None:
+    rows = [message(1, f"Report {number}", id=number, role="assistant", origin="job") for number in range(1, 5)]
+    assert all(f"20 November 2026: Report {number}" in ruled(rows, "", ZONE, 3_000) for number in range(1, 5))
+    rows.append(message(1, "Thanks", id=5))
+    assert "Report 4" in ruled(rows, "", ZONE, 3_000)
+
+
 def test_of_equal_results_the_last_stays_and_old_pictures_are_named() -> None:
     picture = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}}
     seen = ({"type": "text", "text": "[a time line]"}, picture, {"type": "text", "text": "Look"})

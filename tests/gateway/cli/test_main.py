@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from filelock import FileLock
 
+from gateway.services import LOCK
 from tests.fixtures.command_line import good, mneme
 
 pytestmark = pytest.mark.slow
@@ -257,3 +259,15 @@ def test_a_shell_completes_commands(home: Path) -> None:
     asked = {"_MNEME_COMPLETE": "complete_bash", "COMP_WORDS": "mneme rem", "COMP_CWORD": "1"}
     done = mneme(home, **asked)
     assert (done.returncode, sorted(done.stdout.split())) == (0, ["remember", "remind"])
+
+
+def test_of_two_processes_with_one_home_the_second_says_so_and_shell_commands_work(home: Path) -> None:
+    imported(home)
+    with FileLock(home / LOCK):
+        for command in ("chat", "run"):
+            refused = mneme(home, command, stdin="hello\n")
+            assert refused.returncode != 0
+            assert f"Mneme runs already with the home {home}." in refused.stderr
+        assert "noon" in good(home, "recall", "ferry")
+        assert "Dinner" in good(home, "sessions")
+    assert json.loads(good(home, "recall", "hello", "--json"))["sessions"] == []
