@@ -379,6 +379,15 @@ async def test_it_comes_before_the_request_that_would_be_more_than_the_threshold
         assert (texts.CONDENSED in reply.text) == is_condensed
 
 
+async def test_a_window_of_the_settings_is_that_of_its_model_alone(home: Path) -> None:
+    for name, is_condensed in (("mine", True), ("another", False)):
+        place, model = home / name, ScriptedModel(*[says("ok")] * 6, says("ok", usage=Usage(input=15_100)))
+        await asyncio.to_thread(place.mkdir)
+        async with open_gateway(place, model, f'[model]\nchat = "mine"\nwindows = {{ {name} = 20000 }}\n') as harness:
+            await grown(harness, 6)
+            assert (texts.CONDENSED in (await harness.say("And now?")).text) == is_condensed
+
+
 async def test_what_the_server_counts_says_whether_it_helped(home: Path) -> None:
     """What stands in every request takes nearly all of the window: each compression would be followed by the next."""
 
@@ -558,7 +567,10 @@ async def test_two_processes_that_condense_at_once_lose_nothing(home: Path) -> N
 async def test_a_summary_is_forgotten_wherever_it_was_copied_to(home: Path) -> None:
     """Into a branch, and where the conversation goes on elsewhere."""
     helper = helping(f"{GOOD}\n- The heron knows when it leaves.")
-    desk = {"address": Address(platform="terminal", chat_id="local"), "scope": Scope.account("terminal", "local")}
+    desk: dict[str, Any] = {
+        "address": Address(platform="terminal", chat_id="local"),
+        "scope": Scope.account("terminal", "local"),
+    }
     async with open_gateway(home, quiet(), titles=helper) as harness:
         await harness.say("The heron knows when it leaves.")
         await grown(harness, 5)
