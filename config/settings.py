@@ -225,6 +225,10 @@ class MemoryOptions(_Section):
     working_half_life_days: Days
 
 
+class FactOptions(_Section):
+    hrr_weight: Annotated[float, Field(ge=0, le=1)]
+
+
 class SkillOptions(_Section):
     folders: Folders
     index_chars: Count
@@ -293,6 +297,7 @@ class Settings(_Section):
     turn: Turn
     usage: UsageOptions
     memory: MemoryOptions
+    facts: FactOptions
     skills: SkillOptions
     context: ContextOptions
     chats: Mapping[Annotated[str, _CHAT], ChatOptions]

@@ -295,7 +295,8 @@ def _memory(
     builtins: list[MemoryProvider] = [notes, history]
     if options.facts:
         kinds: tuple[FactKind, ...] = ("project", "episode", "working")
-        blend = FactRanking(half_life_days={kind: getattr(options, f"{kind}_half_life_days") for kind in kinds})
+        half_lives = {kind: getattr(options, f"{kind}_half_life_days") for kind in kinds}
+        blend = FactRanking(hrr=settings.facts.hrr_weight, half_life_days=half_lives)
         reader = FactReader(services.facts, review, clock, services.zone, helper, cheap)
         known = KnownFacts(services.facts, blend, services.zone)
         builtins.append(FactsProvider(services.facts, known, reader, evidence))

@@ -18,7 +18,7 @@ import pytest
 from tests.bench.shape import FLOORS, measure
 
 ROOT = Path(__file__).resolve().parent.parent
-LINES, FILES, LINES_A_MODULE = 32_982, 154, 700
+LINES, FILES, LINES_A_MODULE = 33_162, 155, 700
 COMPLEX_FUNCTIONS, DATA_BYTES = 0, 160_000
 PROVIDER_LINES = FORGETTING_LINES = 1_000
 
@@ -34,7 +34,7 @@ DOORS: Mapping[str, tuple[str, ...]] = {
     "aiosqlite": ("core/store/sqlite/*.py",),
     "sqlite3": ("core/store/sqlite/*.py",),
     "ijson": ("core/transfer/formats.py",),
-    "numpy": ("core/search/ranking.py",),
+    "numpy": ("core/search/ranking.py", "core/facts/hrr.py"),
     "apscheduler": ("gateway/scheduler.py",),
     "cronsim": ("core/dates/schedule.py",),
     "dateparser": ("core/dates/parsing.py",),

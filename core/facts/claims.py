@@ -20,7 +20,7 @@ from core.dates.grammar import MONTHS, WEEKDAYS, Phrase
 from core.errors import Refused
 from core.review.pending import ANYWAY, insisting, typed
 from core.store.facts import CALLED, Fact, FactKind, FactOrigin, Facts, Grain
-from core.store.notes import Author, PendingNote
+from core.store.notes import Author, Operation, PendingNote
 from core.text.normalize import is_unspaced, language_data
 from core.text.terms import ME, attribute_of, entity_key, is_several, kin_words, names_in
 from core.types import Account, ErasureEpoch, Message, Scope, Sender
@@ -405,12 +405,26 @@ class Dictation:
         return await self.facts.correct(fact.id, scopes, read[0].content, by, read[0].laid_over)
 
     async def approve(self, note: PendingNote, epoch: ErasureEpoch | None = None) -> str:
-        """Keeps what the model wanted to remember and a person has approved."""
+        """Keeps, changes or removes what the model wanted to and a person has approved."""
+        if note.operations[0].action != "add":
+            return await self._approve_change(note, note.operations[0], epoch)
         account = note.account or Account(platform="terminal", user_id="local")
         text, sender = f"{ANYWAY} {note.operations[0].content}", Sender(id=account.user_id, name="")
         said = Message(role="user", text=text, session_id=0, created_at=note.at, sender=sender)
         kept = await self.take(said, note.scope, account.platform, epoch)
         return " ".join(f"Fact {fact.id} is kept: “{fact.content}”." for fact in kept)
+
+    async def _approve_change(self, note: PendingNote, change: Operation, epoch: ErasureEpoch | None) -> str:
+        by = Author(account=note.account, message_id=note.message_id, epoch=epoch)
+        number, scopes = int(change.path.removeprefix("f")), frozenset((note.scope,))
+        fact = await self.facts.find(number, scopes)
+        if fact is None or not fact.is_open or fact.content != change.old_text:
+            raise Refused(f"Fact {number} no longer says that: reject it.")
+        if change.action == "remove":
+            await self.facts.remove(number, scopes, by)
+            return f"Fact {number} is over: “{fact.content}”."
+        fixed = await self.correct(fact, f"{ANYWAY} {change.content}", scopes, by, note.at) or fact
+        return f"Fact {number} now says: “{fixed.content}”."
 
     @staticmethod
     def _checked(text: str) -> str:

@@ -1,8 +1,8 @@
 """The built-in long-term memory: facts that people have stated, each with since when it holds and how sure it is.
 
 Learns after a turn from the people's own messages, recalls before the next. What is over stays, as what was so before.
-By its tools the model asks what is known and says which facts were right or wrong (`facts`), and keeps a fact that the
-person has stated (`remember_this`).
+By its tools the model asks what is known, says which facts were right or wrong, and changes them (`facts`), and keeps a
+fact that the person has stated (`remember_this`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import json
 import zlib
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Literal
 from zoneinfo import ZoneInfo
@@ -20,16 +20,21 @@ from zoneinfo import ZoneInfo
 from pydantic import Field
 
 from core.errors import ToolError
-from core.facts.claims import fact_of, sign
+from core.facts.claims import FACT_CHARS, TRUST, fact_of, sign
 from core.facts.evidence import EvidenceSearch
 from core.facts.extraction import FactReader, ToldFact
-from core.guard.guard import Arguments, suspicion, tool_of
+from core.guard.guard import parsed, suspicion, tool_of
 from core.memory.provider import MemoryProvider
+from core.review.pending import foreign
 from core.store.facts import Candidates, Fact, FactKind, Facts, Grain, OtherName
 from core.store.notes import FACT, Author, Operation
 from core.text.terms import ME, entity_key, hints_of, keys_in, query_terms, terms_of
 from core.types import Account, Message, Scope, Session, Tool, ToolContext
 
+_SCHEDULED = "Nobody has said anything here that could be kept: this was scheduled. Go on without it."
+_GONE = "The message that says so has just been changed or deleted. Do not keep it."
+_OWN_TOOLS = ("facts", "remember_this", "memory", "reminder")
+"""Tools that tell only what the person has typed or said yes to."""
 LINES = 6
 """How many facts a turn is given at most."""
 MOST = 30
@@ -79,13 +84,14 @@ OTHERWISE = 0.8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FactRanking:
-    """Weights of bm25, shared words, shared names and `Question.aims_at`; `half_life_days` by kind, for kinds that age
-    (a pinned fact does not)."""
+    """Weights of bm25, shared words, shared names, `Question.aims_at` and, where there is one, the similarity of
+    holographic vectors; `half_life_days` by kind, for kinds that age (a pinned fact does not)."""
 
     text: float = 0.5
     jaccard: float = 0.15
     names: float = 0.15
     aim: float = 0.2
+    hrr: float = 0.0
     half_life_days: Mapping[FactKind, float] = field(default_factory=dict)
 
     def best(
@@ -104,9 +110,15 @@ class FactRanking:
         """Candidates, best first, with scores from 0 to 1."""
         best = max((text for _, text, _ in found), default=0.0) or 1.0
         most = max((names for _, _, names in found), default=0) or 1
+        near: Mapping[int, float] = {}
+        if self.hrr:
+            # With numpy, which is loaded only where the vectors count.
+            from core.facts.hrr import nearness
+
+            near = nearness(question.terms, question.keys, [fact for fact, _, _ in found])
         scored = []
         for fact, text, names in found:
-            fit = self.fit(fact, text / best, names / most, question)
+            fit = self.fit(fact, text / best, names / most, question) + self.hrr * near.get(fact.id, 0.0)
             scored.append((fact, fit * fact.trust * self.freshness(fact, question.now)))
         return sorted(scored, key=lambda item: (-item[1], -item[0].id))
 
@@ -178,13 +190,20 @@ def _held(found: Candidates) -> Candidates:
     return [item for item in found if item[0].id not in own or item[0].value == latest[item[0].attribute]]
 
 
-class _Arguments(Arguments):
-    mode: Literal["search", "probe", "related", "reason", "contradict", "feedback"] = "search"
+class _Arguments(ToldFact):
+    mode: Literal[
+        "search", "probe", "related", "reason", "contradict", "list", "add", "update", "remove", "feedback"
+    ] = "search"
     query: str = Field(default="", max_length=2000)
-    names: list[str] = Field(default=[], max_length=8)
+    content: str = Field(default="", max_length=FACT_CHARS)
     fact_id: int = 0
     is_right: bool | None = None
     limit: int = Field(default=10, ge=1, le=MOST)
+    offset: int = Field(default=0, ge=0)
+
+    def told(self) -> ToldFact:
+        """What to keep. Raises ToolError where that is not said."""
+        return parsed(ToldFact, self.model_dump(include=set(ToldFact.model_fields)))
 
 
 @dataclass(eq=False)
@@ -233,6 +252,13 @@ class FactsProvider(MemoryProvider):
             case "contradict":
                 groups = await self.facts.conflicts(context.scopes, asked.limit)
                 result = {"groups": [list(map(self._shown, group)) for group in groups]}
+            case "list":
+                found = await self.facts.page(context.scopes, asked.offset, asked.limit)
+                result = {"facts": list(map(self._shown, found))}
+            case "add":
+                return await self._keep(asked.told(), context)
+            case "update" | "remove":
+                return await self._change(asked, context)
             case "feedback":
                 result = await self._feedback(asked, context)
             case _:
@@ -253,13 +279,59 @@ class FactsProvider(MemoryProvider):
         if asked.is_right is None:
             raise ToolError("is_right: say true or false.")
         by = Author(account=context.account, message_id=context.message_id)
-        known = await self.facts.find(asked.fact_id, context.scopes)
-        if known is not None and known.scope.is_room and known.account != by.account:
-            raise ToolError("fact_id: in a room only who said it judges a fact; the owner does with `/memory wrong`.")
-        fact = await self.facts.feedback(asked.fact_id, context.scopes, asked.is_right, by)
-        if fact is None:
-            raise ToolError(f"fact_id: there is no fact {asked.fact_id}.")
+        fact = await self._own(asked.fact_id, context)
+        fact = await self.facts.feedback(fact.id, context.scopes, asked.is_right, by) or fact
         return {"fact_id": fact.id, "trust": round(fact.trust, 2)}
+
+    async def _own(self, fact_id: int, context: ToolContext) -> Fact:
+        """The fact, where it is for who speaks to judge and change it."""
+        fact = await self.facts.find(fact_id, context.scopes)
+        if fact is None:
+            raise ToolError(f"fact_id: there is no fact {fact_id}.")
+        if fact.scope.is_room and fact.account != context.account:
+            raise ToolError("fact_id: in a room only who said it judges a fact; the owner does with `/memory wrong`.")
+        return fact
+
+    async def _change(self, asked: _Arguments, context: ToolContext) -> str:
+        """Updates or removes a fact; what a person has worded or pinned, and what nobody has typed, waits for a yes."""
+        if not context.session.is_remembered:
+            raise ToolError(_SCHEDULED)
+        told = asked.told() if asked.mode == "update" else None
+        fact = await self._own(asked.fact_id, context)
+        if not fact.is_open:
+            raise ToolError(f"fact_id: fact {fact.id} is over already.")
+        by, reason = Author(account=context.account, message_id=context.message_id, epoch=context.epoch), None
+        if fact.origin == "person" or fact.is_pinned:
+            reason = "the person has worded or pinned that fact"
+        elif told is not None:
+            found, reason = await self._source(told, context)
+            if found is not None and fact.scope.is_room and found[0].sender != context.sender:
+                reason = "somebody else has typed that"
+            elif found is not None:
+                return await self._update(fact, told, found, context)
+        else:
+            rows = await self.evidence.conversations.history(context.session, context.scopes)
+            reason = foreign(rows, context.sender, _OWN_TOOLS)
+        if reason is not None:
+            change = Operation(action="remove", old_text=fact.content, path=f"f{fact.id}")
+            change = change if told is None else replace(change, action="replace", content=told.content)
+            return await self.reader.review.put_aside(fact.scope, FACT, [change], by, reason)
+        await self.facts.remove(fact.id, context.scopes, by)
+        return f"Fact {fact.id} is over: “{fact.content}”. The person takes that back with `/memory undo f{fact.id}`."
+
+    async def _update(self, fact: Fact, told: ToldFact, found: tuple[Message, bool], context: ToolContext) -> str:
+        source, is_dated = found
+        claim = told.claim(source, self.knowledge.zone, is_dated=is_dated)
+        by = Author(account=context.account, message_id=source.id, epoch=context.epoch)
+
+        def reading(worded: Fact) -> Fact:
+            read = replace(worded, origin="model", trust=TRUST["model"], entities=claim.entities)
+            return claim.laid_over(replace(read, last_at=source.created_at))
+
+        updated = await self.facts.correct(fact.id, context.scopes, told.content, by, reading, source.text)
+        if updated is None:
+            raise ToolError(_GONE)
+        return f"Fact {fact.id} now says: “{updated.content}”."
 
     def _shown(self, fact: Fact) -> dict[str, object]:
         shown: dict[str, object] = {
@@ -272,14 +344,20 @@ class FactsProvider(MemoryProvider):
         }
         return shown | ({"who": fact.speaker} if fact.scope.is_room and fact.speaker else {})
 
+    async def _source(self, told: ToldFact, context: ToolContext) -> tuple[tuple[Message, bool] | None, str]:
+        """The message that bears out what is to be kept, and whether it says since when; or why it waits for a yes."""
+        evidence, wrong = await self.evidence.evidence(context), suspicion(told.content)
+        found = await asyncio.to_thread(told.source, evidence) if wrong is None else None
+        if found is not None:
+            return found, ""
+        return None, f"it contains {wrong}" if wrong else evidence.missing(told.content, told.must_be_said)
+
     async def _keep(self, told: ToldFact, context: ToolContext) -> str:
         """Learns it, or lets it wait for a yes where nobody has typed it."""
         if not context.session.is_remembered:
-            raise ToolError("Nobody has said anything here that could be kept: this was scheduled. Go on without it.")
-        evidence, wrong = await self.evidence.evidence(context), suspicion(told.content)
-        found = await asyncio.to_thread(told.source, evidence) if wrong is None else None
+            raise ToolError(_SCHEDULED)
+        found, reason = await self._source(told, context)
         if found is None:
-            reason = f"it contains {wrong}" if wrong else evidence.missing(told.content, told.must_be_said)
             author = Author(account=context.account, message_id=context.message_id, epoch=context.epoch)
             operations = [Operation(action="add", content=told.content)]
             return await self.reader.review.put_aside(context.scope, FACT, operations, author, reason)
@@ -288,7 +366,7 @@ class FactsProvider(MemoryProvider):
         fact = fact_of(claim, "model", *await self.evidence.place(source, context), source)
         fact = await self.facts.learn(fact, source.text, context.epoch)
         if not fact.id:
-            raise ToolError("The message that says so has just been changed or deleted. Do not keep it.")
+            raise ToolError(_GONE)
         return f"Fact {fact.id} is kept: “{fact.content}”."
 
 

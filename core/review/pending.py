@@ -6,6 +6,7 @@ is asked about. All else waits, is listed, and is done only after the yes of its
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
@@ -20,6 +21,7 @@ ANYWAY = "--anyway"
 """Before a text that a person means as it stands."""
 _ANYWAYS = (ANYWAY, "\N{EM DASH}anyway")
 """Telephones make one dash of two."""
+_RECALLED = re.compile(r"- (?![nf]\d)")
 
 
 async def _nobody(note: PendingNote) -> None:
@@ -103,6 +105,21 @@ def is_foreign(row: Message, asker: Sender, own_tools: Sequence[str]) -> bool:
         is_quoting = row.quoted is not None and not row.quoted.is_ours and row.quoted.user_id != asker.id
         return is_quoting or bool(told(row)) or (row.sender is not None and row.sender.id != asker.id)
     return row.role == "tool" and row.tool_name not in own_tools
+
+
+def foreign(rows: Sequence[Message], asker: Sender, own_tools: Sequence[str]) -> str | None:
+    """Why what a model wants may be somebody else's, as a clause: what it has read that is foreign, or recalled."""
+    others = (row for row in rows if _is_recalled(row) or is_foreign(row, asker, own_tools))
+    if (found := next(others, None)) is None:
+        return None
+    which = f"what {found.tool_name} has found" if found.role == "tool" else "what nobody has typed in it"
+    return f"this conversation has {which}, which may be where it comes from"
+
+
+def _is_recalled(row: Message) -> bool:
+    """Whether it has something of another conversation that is neither a note nor a fact."""
+    lines = (line for block in row.memory for line in str(block.get("text", "")).splitlines())
+    return row.kind == "summary" or row.origin == "job" or any(map(_RECALLED.match, lines))
 
 
 def quoted(name: str, account: Account, operations: Sequence[Operation]) -> list[Operation]:

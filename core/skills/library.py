@@ -27,13 +27,13 @@ from core.errors import Refused, ToolError
 from core.guard.guard import LIMIT_CHARS, Arguments, cleaned, suspicion, tool_of
 from core.notes.notebook import FolderLock, finished, folder_of
 from core.ports import Clock
-from core.review.pending import Review, doubt, is_foreign, reason_to_wait, typed
+from core.review.pending import Review, doubt, foreign, reason_to_wait, typed
 from core.skills import folders
 from core.skills.folders import SKILL_FILE, Skill
 from core.store.notes import SKILL, Author, NoteChange, Notes, Operation, PendingNote
 from core.store.sessions import Conversations
 from core.text.normalize import shortened
-from core.types import LOCAL, ErasureEpoch, Message, Scope, Tool, ToolContext
+from core.types import LOCAL, ErasureEpoch, Scope, Tool, ToolContext
 
 SEARCHED_BYTES = 5_000_000
 """A longer file is not looked through for what is forgotten."""
@@ -45,7 +45,6 @@ HEADING = "# Skills\nProcedures that you keep. Before you do what one is for, re
 SHOWN_CHARS = 20_000
 _OWN = ("skills_list", "skill_view", "skill_manage", "memory", "reminder")
 """Tools that tell only what the person has typed or said yes to."""
-_RECALLED = re.compile(r"- (?![nf]\d)")
 _PARTS = {".md": re.compile(r".+?(?:\n[ \t]*\n\s*|\Z)", re.DOTALL)}
 """What goes of a file with a word in it, by its suffix: paragraphs of Markdown, else lines."""
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
@@ -390,17 +389,7 @@ class SkillTools:
     async def _foreign(self, context: ToolContext) -> str | None:
         """Why what the model writes may be somebody else's, as a clause."""
         rows = await self.conversations.history(context.session, context.scopes)
-        others = (row for row in rows if _is_recalled(row) or is_foreign(row, context.sender, _OWN))
-        if (found := next(others, None)) is None:
-            return None
-        which = f"what {found.tool_name} has found" if found.role == "tool" else "what nobody has typed in it"
-        return f"this conversation has {which}, which may be where it comes from"
-
-
-def _is_recalled(row: Message) -> bool:
-    """Whether it has something of another conversation that is neither a note nor a fact."""
-    lines = (line for block in row.memory for line in str(block.get("text", "")).splitlines())
-    return row.kind == "summary" or row.origin == "job" or any(map(_RECALLED.match, lines))
+        return foreign(rows, context.sender, _OWN)
 
 
 def _from(text: str, line: int) -> str:

@@ -10,9 +10,9 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import groupby
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from core.errors import Refused
 from core.ports import Clock
@@ -95,8 +95,8 @@ class Fact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FactChange:
-    """A change of a fact. `action`: learn, close, correct, pin, unpin, trust, merge, undo, or flag (a doubt, in earlier
-    versions). `before`: its content; None: it was not there."""
+    """A change of a fact. `action`: learn, close, correct, remove, pin, unpin, trust, merge, undo, or flag (a doubt, in
+    earlier versions). `before`: its content; None: it was not there."""
 
     action: str
     before: str | None
@@ -105,6 +105,7 @@ class FactChange:
     account: Account | None
 
 
+Change: TypeAlias = Callable[[Fact], Fact]
 NAMES = """
 (SELECT json_group_array(entities.shown) FROM fact_entities JOIN entities ON entities.id = fact_entities.entity_id
     WHERE fact_entities.fact_id = facts.id) AS names
@@ -395,10 +396,11 @@ class Facts:
         scopes: Scopes,
         content: str,
         by: Author = _NOBODY,
-        reading: Callable[[Fact], Fact] = lambda fact: fact,
+        reading: Change = lambda fact: fact,
+        heard: str = "",
     ) -> Fact | None:
-        """Gives a fact the words of a person; `reading` adds what rules read in them. Raises Refused when they are
-        empty or known already."""
+        """Gives a fact the words of a person; `reading` adds what rules read in them. None where the message that the
+        author names no longer says what was `heard`. Raises Refused when they are empty or known already."""
         text = " ".join(content.split())
         if not text:
             raise Refused("Say what is right: a fact cannot be empty.")
@@ -410,7 +412,12 @@ class Facts:
             worded = replace(fact, content=text, value=value, entities=names_in(text), trust=SURE, origin="person")
             return reading(replace(worded, last_at=self._clock.now(), message_id=by.message_id))
 
-        return await self._change(fact_id, scopes, change, "correct", by)
+        return await self._change(fact_id, scopes, change, "correct", by, heard=heard)
+
+    async def remove(self, fact_id: int, scopes: Scopes, by: Author = _NOBODY) -> Fact | None:
+        """Closes a fact that is no longer so, because of no other; `undo` opens it again."""
+        over = partial(replace, valid_to=self._clock.now(), closed_at=self._clock.now())
+        return await self._change(fact_id, scopes, lambda fact: over(fact) if fact.is_open else fact, "remove", by)
 
     async def undo(self, fact_id: int, scopes: Scopes, by: Author = _NOBODY) -> Fact | None:
         """Takes the last change of a fact back; one that was just learned is deleted with its history and returned
@@ -515,12 +522,14 @@ class Facts:
             self._update(connection, one, closed, action, by, f"f{fact.id}")
 
     async def _change(
-        self, fact_id: int, scopes: Scopes, change: Callable[[Fact], Fact], action: str, by: Author, reason: str = ""
+        self, fact_id: int, scopes: Scopes, change: Change, action: str, by: Author, reason: str = "", heard: str = ""
     ) -> Fact | None:
         def work(connection: Connection) -> Fact | None:
             fact = _find(connection, fact_id, scopes)
             changed = None if fact is None else change(fact)
-            if fact is None or changed is None or (action == "correct" and changed == fact):
+            if changed is not None and heard and _is_source_gone(connection, changed, heard):
+                return None
+            if fact is None or changed is None or (action in ("correct", "remove") and changed == fact):
                 return fact
             self._update(connection, fact, changed, action, by, reason)
             if changed.attribute != fact.attribute and changed.is_open:

@@ -36,7 +36,7 @@ class FactCommands:
     def __init__(self, services: Services) -> None:
         self._services = services
         self._facts = services.facts
-        self.known = KnownFacts(services.facts, FactRanking(), services.zone)
+        self.known = KnownFacts(services.facts, FactRanking(hrr=services.settings.facts.hrr_weight), services.zone)
         self._dictation = Dictation(services.facts, services.zone)
 
     async def run(self, command: Command, context: CommandContext) -> Answer:

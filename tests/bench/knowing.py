@@ -11,18 +11,16 @@ import sqlite3
 import statistics
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from core.facts.claims import Claim, claims, fact_of
 from core.facts.provider import FactRanking, Question
-from core.store.facts import Candidates, Fact, Facts, insert
+from core.store.facts import Fact, Facts, insert
 from core.store.sqlite.database import Database
-from core.text.terms import entity_key, keys_in, names_in, query_terms, terms_of
+from core.text.terms import entity_key, keys_in, names_in, query_terms
 from core.types import Message, Scope, Sender
-from tests.bench import hrr
 from tests.bench.fact_set import NOISE, TOLD, Asked, questions
 from tests.fixtures.clock import SteadyClock
 
@@ -32,35 +30,15 @@ ZONE = ZoneInfo("Europe/Lisbon")
 START = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _WithVectors(FactRanking):
-    """With the similarity of holographic vectors."""
-
-    hrr: float
-    known: set[str] = field(default_factory=set)
-    """The names of the question that are in any of the facts."""
-
-    def ranked(self, found: Candidates, question: Question) -> list[tuple[Fact, float]]:
-        self.known.clear()
-        self.known.update({entity_key(name) for fact, _, _ in found for name in fact.entities} & set(question.keys))
-        return FactRanking.ranked(self, found, question)
-
-    def fit(self, fact: Fact, text: float, names: float, question: Question) -> float:
-        asked = hrr.encoded(question.terms, sorted(self.known))
-        told = hrr.encoded(terms_of(fact.content), [entity_key(name) for name in fact.entities])
-        near = 0.0 if asked is None or told is None else max(0.0, hrr.similarity(asked, told))
-        return FactRanking.fit(self, fact, text, names, question) + self.hrr * near
-
-
 BLENDS = {
     "text": FactRanking(text=1.0, jaccard=0.0, names=0.0, aim=0.0),
     "text + names": FactRanking(text=0.7, jaccard=0.0, names=0.3, aim=0.0),
-    "text + names + HRR": _WithVectors(text=0.7, jaccard=0.0, names=0.3, aim=0.0, hrr=0.2),
+    "text + names + HRR": FactRanking(text=0.7, jaccard=0.0, names=0.3, aim=0.0, hrr=0.2),
     "text + names + Jaccard": FactRanking(text=0.6, jaccard=0.2, names=0.2, aim=0.0),
     "text + names + Jaccard + whom it is about (the default)": FactRanking(),
-    "the default + 0.1 HRR": _WithVectors(hrr=0.1),
-    "the default, HRR in place of Jaccard": _WithVectors(jaccard=0.0, hrr=0.15),
-    "HRR alone, over the same candidates": _WithVectors(text=0.0, jaccard=0.0, names=0.0, aim=0.0, hrr=1.0),
+    "the default + 0.1 HRR": FactRanking(hrr=0.1),
+    "the default, HRR in place of Jaccard": FactRanking(jaccard=0.0, hrr=0.15),
+    "HRR alone, over the same candidates": FactRanking(text=0.0, jaccard=0.0, names=0.0, aim=0.0, hrr=1.0),
 }
 SIZES = (1_000, 100_000)
 

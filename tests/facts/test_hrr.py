@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.bench import hrr
+from core.facts import hrr
 
 
 def test_a_symbol_is_the_same_for_ever_and_like_no_other() -> None:

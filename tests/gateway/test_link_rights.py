@@ -47,6 +47,8 @@ TOOLS = (
     ("reminder", {"action": "remove", "job_id": 1}),
     ("memory", {"target": "memory", "action": "remove", "old_text": "regatta"}),
     ("facts", {"mode": "feedback", "fact_id": 1, "is_right": False}),
+    ("facts", {"mode": "update", "fact_id": 1, "content": "The regatta belongs to Max"}),
+    ("facts", {"mode": "remove", "fact_id": 1}),
     ("session_search", {"query": "lagoon"}),
 )
 
