@@ -55,8 +55,7 @@ def similarity(one: Phasors, other: Phasors) -> float:
 
 def encoded(terms: Sequence[str], names: Sequence[str]) -> Phasors | None:
     """A fact or a question: each of its terms and each of its names in its role, bundled."""
-    parts = ((TERM, terms), (NAME, names))
-    return bundle(symbol(role) * symbol(one) for role, held in parts for one in held)
+    return bundle(symbol(role) * symbol(one) for role, held in ((TERM, terms), (NAME, names)) for one in held)
 
 
 def nearness(terms: Sequence[str], keys: Sequence[str], facts: Sequence[Fact]) -> Mapping[int, float]:

@@ -33,8 +33,7 @@ from core.types import Account, Message, Scope, Session, Tool, ToolContext
 
 _SCHEDULED = "Nobody has said anything here that could be kept: this was scheduled. Go on without it."
 _GONE = "The message that says so has just been changed or deleted. Do not keep it."
-_OWN_TOOLS = ("facts", "remember_this", "memory", "reminder")
-"""Tools that tell only what the person has typed or said yes to."""
+_OWN_TOOLS = ("facts", "remember_this", "memory", "reminder")  # they tell only what the person has typed or confirmed
 LINES = 6
 """How many facts a turn is given at most."""
 MOST = 30
