@@ -1,11 +1,12 @@
 #!/bin/sh
-# Makes the environments of the real engines that `make services` runs, each its own, since they exclude each other, and
-# outside of the repository. Which of them there are now is printed, and why one is not; the exit code is 0 all the same.
-# Names as arguments make only those.
+# Makes the environments of the real engines that `make services` runs, and of the vendors' clients that check the doubles
+# of services of which there is no engine: each its own, since they exclude each other, and outside of the repository.
+# Which of them there are now is printed, and why one is not; the exit code is 0 all the same. Names as arguments make
+# only those.
 set -u
 cd "$(dirname "$0")/../.."
 root=${MNEME_SERVICES:-${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/mneme-services}
-wanted=${*:-mem0 hindsight openviking byterover}
+wanted=${*:-mem0 hindsight openviking byterover honcho supermemory supermemory-v4}
 mkdir -p "$root"
 
 # $1: name; the rest: what is installed. The folder keeps what it was made of.
@@ -45,6 +46,9 @@ for engine in $wanted; do
     hindsight) made hindsight "hindsight-api-slim[embedded-db]==1.1.0" ;;
     openviking) made openviking "openviking==0.5.2" ;;
     byterover) kind=node && made byterover "byterover-cli@3.14.0" ;;
+    honcho) made honcho "honcho-ai==2.7.0" ;;
+    supermemory) made supermemory "supermemory==5.0.1" ;;
+    supermemory-v4) made supermemory-v4 "supermemory==3.50.0" ;;
     *) echo "$engine: there is no such engine" >&2 && exit 2 ;;
     esac
 done

@@ -287,7 +287,7 @@ class Honcho(RemoteService):
         found: list[Json] = []
         for page in range(1, PAGES + 1):
             how: Any = {"params": {"page": page, "size": PAGE}, "is_repeatable": True, "missing": {"items": []}}
-            answer = await self._call("POST", *path, body={"filters": filters} if filters else {}, **how)
+            answer = await self._call("POST", *path, body={"filters": filters} if filters else None, **how)
             found += objects(answer, "items")
             pages = answer.get("pages")
             if not isinstance(pages, int) or page >= pages:

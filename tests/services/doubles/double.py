@@ -50,6 +50,8 @@ class Double:
         """Method and path of each request, in order."""
         self.sent: list[str] = []
         """Their bodies."""
+        self.calls: list[tuple[str, str, dict[str, str], str]] = []
+        """Method, path, parameters and body of each."""
         self.is_asked = asyncio.Event()
         self.may_go = asyncio.Event()
 
@@ -68,6 +70,7 @@ class Double:
     async def answer(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         self.asked.append(f"{request.method} {request.path}")
         self.sent.append(await request.text())
+        self.calls.append((request.method, request.path, dict(request.query), self.sent[-1]))
         self.is_asked.set()
         if not self.is_known(request) or self.fault == "unauthorized":
             return web.json_response({"detail": f"who is {dict(request.headers)}?"}, status=401)
