@@ -1,10 +1,11 @@
 """Prints what Mneme costs and how well it finds, each figure as a ratio to something measured in the same run.
 
 ``python -m tests.bench [--only NAME] [--sessions N] [--turns N] [--conversations N] [--peer PYTHON]``, NAME one of
-shape, cache, long, facts, guard, recall, hurry, owner, speed, gateway. Guard, recall, hurry, owner and speed need the
-project's shared benchmark folder beside the checkout (or where MNEME_SHARED says); without it they are left out,
-visibly. The peer, hermes-agent 0.19.0, takes part in speed when the interpreter of its own environment is named: here,
-or as MNEME_PEER_PYTHON. Mneme then answers from a process of its own (`proxy.py`).
+shape, cache, long, facts, guard, recall, hurry, owner, speed, gateway; or services, which runs only when it is named:
+it takes minutes, needs the engines that ``tests/services/setup.sh`` makes, and names those that are not there. Guard,
+recall, hurry, owner and speed need the project's shared benchmark folder beside the checkout (or where MNEME_SHARED
+says); without it they are left out, visibly. The peer, hermes-agent 0.19.0, takes part in speed when the interpreter of
+its own environment is named: here, or as MNEME_PEER_PYTHON. Mneme then answers from a process of its own (`proxy.py`).
 """
 
 from __future__ import annotations
@@ -20,20 +21,22 @@ from pathlib import Path
 
 import structlog
 
-from tests.bench import doors, gateway, knowing, long, shape
+from tests.bench import doors, gateway, knowing, long, services, shape
 from tests.bench.cache import measure
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
 BENCHES = ["shape", "cache", "long", "facts", "guard", "recall", "hurry", "owner", "speed", "gateway"]
+NAMED_ONLY = ["services"]
 
 
 def main() -> int:
     """Runs the benchmarks that were asked for, all by default; 1 when one of them failed."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench")
-    parser.add_argument("--only", action="append", choices=BENCHES, help="this one; may be given again")
-    sized = "how big the stores of owner and speed are; 1,000 are 20,000 messages"
-    parser.add_argument("--sessions", type=int, help=f"{sized}; 3,000 and 1,000 where it is not said")
+    parser.add_argument("--only", action="append", choices=BENCHES + NAMED_ONLY, help="this one; may be given again")
+    sized = "how big the stores of owner and speed are (1,000 are 20,000 messages), and the history of services"
+    default = f"3,000, 1,000 and {services.SESSIONS} where it is not said"
+    parser.add_argument("--sessions", type=int, help=f"{sized}; {default}")
     parser.add_argument("--turns", type=int, default=long.TURNS, help="of long: how long the one conversation is")
     parser.add_argument("--conversations", type=int, default=long.CONVERSATIONS, help="of long: how many are asked")
     peer = os.environ.get("MNEME_PEER_PYTHON")
@@ -95,6 +98,10 @@ def main() -> int:
         sys.stdout.write("## The gateway: a message beside a bare echo bot, over a loopback Bot API\n\n")
         with tempfile.TemporaryDirectory() as folder:
             sys.stdout.write(asyncio.run(gateway.measure(Path(folder))) + "\n\n")
+    if "services" in which:
+        sys.stdout.write("## Memory services: the same history told to each, and the same questions\n\n")
+        sys.stdout.flush()
+        sys.stdout.write(services.report(asked.sessions or services.SESSIONS) + "\n\n")
     return int(failed)
 
 

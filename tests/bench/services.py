@@ -1,0 +1,366 @@
+"""What memory services find of a planted history, beside the built-in memory: each told and asked by the same manager.
+
+Five people have conversations in turn and tell of the same acquaintances, each of different facts; a tenth of the facts
+end an earlier one. Afterwards each person asks. Every value is said by one person only, so that a value in a line says
+whose it is. The engines ask a model server that answers by rule and embeds by words (`tests/services/model_server.py`).
+``python -m tests.bench.services NAME SESSIONS`` measures one in a process of its own, and prints it as JSON.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import random
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import structlog
+
+from core.memory.plugins import Plugins
+from core.memory.provider import MemoryProvider
+from core.search.recall import HistoryProvider, Recall
+from core.store.sqlite.database import Database
+from core.types import Completion, Request, Scope, Usage
+from tests.fixtures.facts_memory import ZONE, facts_memory
+from tests.fixtures.provider_harness import ProviderHarness, harness
+from tests.fixtures.scheduler_harness import RunningClock
+from tests.services.engines.engine import ENGINES, ROOT, Running
+
+SESSIONS = 200
+PEOPLE, A_SESSION = 5, 3
+"""So many facts, each in a message of its own."""
+BUILT_IN, WITH_MODEL = "built in", "built in, facts by a model"
+TURN_S = 10.0
+"""A slow answer is measured here, not left out."""
+LIMIT_S = 420.0
+"""For one memory; what it was not told by then is said."""
+PACKAGE = Path(__file__).resolve().parents[2] / "core" / "memory" / "services"
+
+_NAMES = """
+Alma Bruno Carla Diego Edith Fabio Greta Hugo Irene Jonas Karin Lukas Marta Nuno Olga Paulo Quinn Rita Sven Tilda Ulla
+Vera Walter Xenia Yann Zelda Amos Berta Cyril Dora
+"""
+_CHATTER = ("", "Long day today. ", "It rains again. ", "I had no sleep. ", "Lunch was late. ")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Kind:
+    """How a fact is told first and when it changes, and asked in the words it was told in, and in others."""
+
+    told: str
+    changed: str
+    asked: str
+    otherwise: str
+
+
+_KINDS = (
+    _Kind(
+        told="{name} lives in {value}.",
+        changed="{name} moved to {value}.",
+        asked="Where does {name} live?",
+        otherwise="Which town is the home of {name}?",
+    ),
+    _Kind(
+        told="{name} works at {value}.",
+        changed="{name} works at {value} now.",
+        asked="Where does {name} work?",
+        otherwise="Who is the employer of {name}?",
+    ),
+    _Kind(
+        told="{name}'s favourite band is {value}.",
+        changed="{name}'s favourite band is {value} now.",
+        asked="What is {name}'s favourite band?",
+        otherwise="Which music does {name} listen to most?",
+    ),
+    _Kind(
+        told="{name} drives a {value}.",
+        changed="{name} drives a {value} now.",
+        asked="What does {name} drive?",
+        otherwise="Which car does {name} own?",
+    ),
+)
+
+
+_FACT = re.compile(
+    r"(?P<name>\w+)('s favourite band is| (?P<verb>lives in|moved to|works at|drives a)) (?P<value>\w+)( now)?\."
+)
+_SINGLE = {"lives in": "home", "moved to": "home", "works at": "work"}
+
+
+class _FactModel:
+    """Fills the role Model: reads each message for the fact in it, as the rules of the engines' model server do."""
+
+    async def complete(
+        self, request: Request, on_text: Callable[[str], None], on_wait: Callable[[str], None]
+    ) -> Completion:
+        """See `core.ports.Model`."""
+        told = []
+        for line in "\n".join(block["text"] for turn in request.messages for block in turn["content"]).splitlines():
+            shown = json.loads(line)
+            for found in _FACT.finditer(shown["text"]):
+                attribute = _SINGLE.get(found["verb"] or "")
+                fact = {"about": found["name"], "attribute": attribute, "value": found["value"] if attribute else None}
+                names = [found["name"], found["value"]]
+                told.append({"message": shown["message"], "content": found[0].rstrip("."), "names": names, **fact})
+        text = json.dumps(told)
+        block = {"type": "text", "text": text}
+        return Completion(blocks=(block,), text=text, stop_reason="end_turn", usage=Usage(), model=request.model)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """`before`: what `value` has ended; `group`: as told, in other words or changed."""
+
+    person: int
+    text: str
+    value: str
+    before: str
+    group: str
+
+
+@dataclass(kw_only=True)
+class History:
+    """`sessions`: who speaks, and the messages; `values`: whose each is."""
+
+    sessions: list[tuple[int, list[str]]] = field(default_factory=list)
+    questions: list[Question] = field(default_factory=list)
+    values: dict[str, int] = field(default_factory=dict)
+
+
+def _made_up(rng: random.Random) -> Iterator[str]:
+    """Names that nobody has, each once."""
+    known = set[str]()
+    while True:
+        syllables = ("".join(rng.choice(part) for part in ("bdfgklmnprstvz", "aeiou", "lmnrs")) for _ in range(3))
+        if (name := "".join(syllables).capitalize()) not in known:
+            known.add(name)
+            yield name
+
+
+def history(sessions: int = SESSIONS) -> History:
+    """The same for the same number of sessions: three facts in each, of which a tenth end an earlier one."""
+    rng, made = random.Random(7), History()
+    values, each = _made_up(random.Random(11)), sessions // PEOPLE
+    own: list[list[list[str]]] = []
+    for person in range(PEOPLE):
+        count = each * A_SESSION
+        changes = count // 10
+        about = [(name, kind) for name in _NAMES.split() for kind in _KINDS]
+        if count - changes > len(about):
+            raise ValueError(f"there are names for {len(about)} facts of a person, and not for more sessions")
+        rng.shuffle(about)
+        about = about[: count - changes]
+        first = {key: next(values) for key in about}
+        later = {key: next(values) for key in rng.sample(about[: len(about) // 2], changes)}
+        # What ends a fact is said in the second half, the fact in the first.
+        begin = [(key, first[key], key[1].told) for key in about]
+        told = begin[: count // 2] + rng.sample(
+            begin[count // 2 :] + [(key, value, key[1].changed) for key, value in later.items()], count - count // 2
+        )
+        lines = [rng.choice(_CHATTER) + how.format(name=key[0], value=value) for key, value, how in told]
+        own.append([lines[start : start + A_SESSION] for start in range(0, count, A_SESSION)])
+        made.values |= dict.fromkeys([*first.values(), *later.values()], person)
+        still = rng.sample([key for key in about if key not in later], sessions * 3 // 2 // PEOPLE - changes)
+        for number, (name, kind) in enumerate([*later, *still]):
+            key = (name, kind)
+            group = "changed" if key in later else ("as told", "in other words")[number % 2]
+            text = (kind.otherwise if group == "in other words" else kind.asked).format(name=name)
+            value, before = later.get(key, first[key]), first[key] if key in later else ""
+            made.questions.append(Question(person=person, text=text, value=value, before=before, group=group))
+    made.sessions = [(person, own[person][number]) for number in range(each) for person in range(PEOPLE)]
+    return made
+
+
+@dataclass(kw_only=True)
+class Measured:
+    """Of one memory; `missing`: why it could not run. Shares are of the questions of a group."""
+
+    name: str
+    missing: str = ""
+    found: dict[str, float] = field(default_factory=dict)
+    lines: float = 0.0
+    current: float = 0.0
+    foreign: int = 0
+    told_s: float = 0.0
+    untold: int = 0
+    p50_ms: float = 0.0
+    p95_ms: float = 0.0
+    disk_mb: float = 0.0
+    empty_mb: float = 0.0
+    resident_mb: float = 0.0
+
+
+async def measure(name: str, folder: Path, running: Running, sessions: int) -> Measured:
+    """Tells the whole history, then asks all questions."""
+    planted, result, home = history(sessions), Measured(name=name), folder / "home"
+    home.mkdir()
+    services, own = list[MemoryProvider](), list[MemoryProvider]()
+    if name in ENGINES:
+        services.append(Plugins(home).made(name, running.options, running.variables))
+
+    def builtins(database: Database, clock: RunningClock) -> Sequence[MemoryProvider]:
+        model = _FactModel() if name == WITH_MODEL else None
+        if name not in ENGINES:
+            own[:] = facts_memory(database, clock, model), HistoryProvider(Recall(database, clock, ZONE.key), ZONE.key)
+        return own
+
+    async with harness(home, services, TURN_S, builtins) as one, one.working():
+        await one.memory.prefetch("hello", await one.context(_scope(0)))
+        result.empty_mb = _size_mb(folder)
+        began = time.perf_counter()
+        for person, texts in planted.sessions:
+            for text in texts:
+                await one.turn(text, scope=_scope(person))
+            await one.ended(await one.session(_scope(person)))
+            for provider in own:
+                await provider.catch_up()
+            result.untold = await _told(one, began + LIMIT_S - time.perf_counter())
+            if result.untold:
+                break
+            one.clock.advance(days=1)
+        result.told_s = time.perf_counter() - began
+        times = [await _asked(one, question, planted.values, result) for question in planted.questions]
+        result.resident_mb = _resident_mb(str(folder))
+    many = len(planted.questions)
+    groups = {group: sum(one.group == group for one in planted.questions) for group in result.found}
+    result.found = {group: share / groups[group] for group, share in result.found.items()}
+    result.current /= groups["changed"]
+    result.lines /= many
+    result.p50_ms, result.p95_ms = 1000 * statistics.median(times), 1000 * statistics.quantiles(times, n=20)[-1]
+    result.disk_mb = _size_mb(folder)
+    return result
+
+
+def _scope(person: int) -> Scope:
+    return Scope.account("telegram", str(person + 1))
+
+
+async def _told(one: ProviderHarness, patience_s: float) -> int:
+    """How many turns could not be told."""
+    try:
+        async with asyncio.timeout(max(0.0, patience_s)):
+            while (counts := await one.outbox.counts()).due + counts.held:
+                changed = one.watch.next()
+                if (await one.outbox.counts()).due + counts.held:
+                    await asyncio.wait([asyncio.create_task(changed.wait())], timeout=1.0)
+            return counts.dead
+    except TimeoutError:
+        counts = await one.outbox.counts()
+        return counts.due + counts.held + counts.dead
+
+
+async def _asked(one: ProviderHarness, question: Question, values: Mapping[str, int], result: Measured) -> float:
+    """Seconds; what came back is counted."""
+    began = time.perf_counter()
+    lines = await one.recalled(question.text, _scope(question.person))
+    took = time.perf_counter() - began
+    places = {value: place for place, line in reversed([*enumerate(lines)]) for value in values if value in line}
+    found = places.get(question.value)
+    result.found[question.group] = result.found.get(question.group, 0) + (found is not None)
+    if question.before and found is not None:
+        result.current += found < places.get(question.before, len(lines))
+    result.foreign += any(values[value] != question.person for value in places)
+    result.lines += len(lines)
+    return took
+
+
+def _size_mb(folder: Path) -> float:
+    """What its files take on the disk."""
+    return sum(file.lstat().st_blocks * 512 for file in folder.rglob("*")) / 1e6
+
+
+def _resident_mb(folder: str) -> float:
+    """This process, those that it has started, and daemons that name its folder; shared pages are counted once."""
+    parents, roots = dict[int, int](), {os.getpid()}
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            parents[int(process.name)] = int((process / "stat").read_text().rpartition(")")[2].split()[1])
+            if folder in (process / "cmdline").read_text("utf-8", "replace"):
+                roots.add(int(process.name))
+        except OSError:
+            continue
+    total = 0
+    for pid in parents:
+        line = [pid]
+        while (above := parents.get(line[-1])) is not None:
+            line.append(above)
+        if not roots.isdisjoint(line):
+            try:
+                rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
+            except OSError:
+                continue
+            total += sum(int(row.split()[1]) for row in rollup.splitlines() if row.startswith("Pss:"))
+    return total / 1000
+
+
+def report(sessions: int = SESSIONS) -> str:
+    """A Markdown table, a row a memory; those that do not run here are named below it."""
+    planted = history(sessions)
+    changes = sum(bool(one.before) for one in planted.questions)
+    lines = [
+        f"{len(planted.sessions)} sessions of {PEOPLE} people, {A_SESSION * len(planted.sessions)} facts, {changes} of "
+        f"which end an earlier one; {len(planted.questions)} questions. Loopback, stub models.",
+        "",
+        "| memory | found: as told | in other words | changed | the current one first | with another's | lines | "
+        "p50 / p95 ms | told in s | MB on disk (empty) | MB resident |",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    missing = []
+    for name in (BUILT_IN, WITH_MODEL, *ENGINES):
+        one = _measured(name, sessions)
+        if one.missing:
+            missing.append(f"{name} did not run: {one.missing}")
+            continue
+        found = [f"{100 * one.found.get(group, 0):.0f} %" for group in ("as told", "in other words", "changed")]
+        untold = f", {one.untold} not told" if one.untold else ""
+        cells = [*found, f"{100 * one.current:.0f} %", str(one.foreign), f"{one.lines:.1f}"]
+        cells += [f"{one.p50_ms:.0f} / {one.p95_ms:.0f}", f"{one.told_s:.0f}{untold}"]
+        cells += [f"{one.disk_mb:.0f} ({one.empty_mb:.0f})", f"{one.resident_mb:.0f}"]
+        lines.append(f"| {one.name} | {' | '.join(cells)} |")
+    known = {file.stem for file in PACKAGE.glob("[a-z]*.py")} - ENGINES.keys()
+    missing += [f"{name} did not run: there is no engine of it in tests/services/engines" for name in sorted(known)]
+    return "\n".join([*lines, "", *(f"* {one}" for one in missing)])
+
+
+def _measured(name: str, sessions: int) -> Measured:
+    """In a process of its own; mem0's library in that of its environment."""
+    own = ROOT / name / "bin" / "python"
+    python = str(own) if name == "mem0" and own.exists() else sys.executable
+    command = [python, "-m", "tests.bench.services", name, str(sessions)]
+    environment = {**os.environ, "PYTHONPATH": str(PACKAGE.parents[2])}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    try:
+        return Measured(**json.loads(done.stdout.splitlines()[-1]))
+    except (ValueError, IndexError):
+        return Measured(name=name, missing=(done.stderr.strip().splitlines() or ["it said nothing"])[-1])
+
+
+def main(name: str, sessions: int) -> None:
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
+    engine = ENGINES.get(name)
+    if engine is not None and (why := engine.missing()):
+        sys.stdout.write(json.dumps({"name": name, "missing": why}) + "\n")
+        return
+    with tempfile.TemporaryDirectory(prefix="mneme-bench-", ignore_cleanup_errors=True) as made:
+        # A PostgreSQL runs as nobody, in a folder of its own below this one.
+        folder = Path(made)
+        folder.chmod(0o755)
+        tempfile.tempdir = made
+        place: Any = nullcontext(Running(options={})) if engine is None else engine.running(folder)
+        with place as running:
+            sys.stdout.write(json.dumps(asdict(asyncio.run(measure(name, folder, running, sessions)))) + "\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]))

@@ -1,0 +1,53 @@
+"""The comparison of memory services: what is planted can be told apart, and the built-in memory finds it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.bench.services import BUILT_IN, WITH_MODEL, History, history, measure
+from tests.services.engines.engine import Running
+
+
+@pytest.fixture(scope="module")
+def planted() -> History:
+    return history()
+
+
+def test_the_history_is_what_it_says(planted: History) -> None:
+    assert len(planted.sessions) == 200
+    assert sum(len(texts) for _, texts in planted.sessions) == 600 == len(planted.values)
+    assert len(planted.questions) == 300
+    assert sum(bool(question.before) for question in planted.questions) == 60
+    assert history() == planted
+
+
+def test_each_value_is_said_once_by_whose_it_is_and_what_ends_another_is_said_later(planted: History) -> None:
+    places = {
+        value: (place, person)
+        for place, (person, texts) in enumerate(planted.sessions)
+        for text in texts
+        for value in planted.values
+        if f" {value}" in text
+    }
+    assert {value: person for value, (_, person) in places.items()} == planted.values
+    assert sum(sum(value in one for one in planted.values) for value in planted.values) == len(planted.values)
+    for question in planted.questions:
+        assert planted.values[question.value] == question.person
+        if question.before:
+            assert places[question.before][0] < places[question.value][0]
+
+
+def test_there_are_no_more_sessions_than_there_are_names() -> None:
+    with pytest.raises(ValueError, match="names for 120 facts"):
+        history(500)
+
+
+@pytest.mark.parametrize("name", [BUILT_IN, WITH_MODEL])
+async def test_the_built_in_memory_is_measured(tmp_path: Path, name: str) -> None:
+    one = await measure(name, tmp_path, Running(options={}), 20)
+    assert set(one.found.values()) == {1.0}
+    assert (one.foreign, one.untold) == (0, 0)
+    assert 0 < one.current <= 1
+    assert one.resident_mb > 20
