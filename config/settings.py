@@ -54,6 +54,11 @@ def hand_over(variables: Mapping[str, str]) -> None:
     os.environ.update(variables)
 
 
+def passed_on(names: Sequence[str]) -> dict[str, str]:
+    """Those of these variables that there are, for a program that gets no others."""
+    return {name: os.environ[name] for name in names if name in os.environ}
+
+
 def _zone(name: str) -> str:
     """The name of a zone; for auto the machine's, or UTC where it has none, as in containers."""
     try:

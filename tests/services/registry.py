@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -11,7 +11,8 @@ from typing import Any
 from core.memory.plugins import Plugins
 from core.memory.provider import MemoryProvider
 from tests.fixtures.provider_harness import plugged
-from tests.services.doubles.double import KEY, Double
+from tests.services.doubles.byterover import ByteRoverDouble
+from tests.services.doubles.double import KEY, Double, Fault
 from tests.services.doubles.hindsight import HindsightDouble
 from tests.services.doubles.honcho import HonchoDouble
 from tests.services.doubles.mem0 import Mem0Double
@@ -23,7 +24,8 @@ from tests.services.doubles.supermemory import SupermemoryDouble
 
 @dataclass(frozen=True, kw_only=True)
 class Service:
-    """`options` beside `url` and `key`, as in mneme.toml. The tools to search and to add, where there are such."""
+    """`options` beside `url` and `key`, as in mneme.toml. The tools to search and to add, where there are such.
+    `never`: how it cannot fail, being no server."""
 
     name: str
     double: Callable[[], Double]
@@ -31,6 +33,7 @@ class Service:
     search_tool: str = ""
     add_tool: str = ""
     is_plugin: bool = False
+    never: Collection[Fault] = ()
 
     def place(self, home: Path) -> None:
         """Puts a plugin into the home; what is in the package is there."""
@@ -40,8 +43,11 @@ class Service:
     def made(self, home: Path, double: Double, **options: Any) -> MemoryProvider:
         """The provider, as a start of the process makes it."""
         self.place(home)
-        table = {"url": double.url, "key": "SERVICE_KEY", **self.options, **options}
-        return Plugins(home).made(self.name, table, {"SERVICE_KEY": KEY})
+        return Plugins(home).made(self.name, {**self.table(double), **options}, {"SERVICE_KEY": KEY})
+
+    def table(self, double: Double) -> Mapping[str, Any]:
+        """Of mneme.toml."""
+        return {"url": double.url, "key": "SERVICE_KEY", **self.options, **double.options}
 
 
 _MEM0: Mapping[str, Any] = {"search_tool": "mem0_search", "add_tool": "mem0_add"}
@@ -76,6 +82,14 @@ SERVICES: Mapping[str, Service] = {
     ),
     "supermemory, v4": Service(
         name="supermemory", double=partial(SupermemoryDouble, dialect="v4"), options={"api": "v4"}, **_SUPERMEMORY
+    ),
+    "byterover": Service(
+        name="byterover",
+        double=ByteRoverDouble,
+        options={"model": "stub"},
+        search_tool="brv_search",
+        add_tool="brv_curate",
+        never=("refusing", "limited", "astray"),
     ),
     # The example in docs/extending.md.
     "shelf": Service(name="shelf", double=ShelfDouble, options={}, is_plugin=True),

@@ -30,7 +30,7 @@ async def served(request: pytest.FixtureRequest) -> AsyncIterator[tuple[Service,
 async def set_up(home: Path, service: Service, double: Double) -> str:
     """What `mneme memory setup` prints, on both streams."""
     service.place(home)
-    options = {"url": double.url, "key": "SERVICE_KEY", **service.options}
+    options = service.table(double)
     given = [
         part for name, value in options.items() for part in ("--set", f"{name}={json.dumps(value).strip(chr(34))}")
     ]

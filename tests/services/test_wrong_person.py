@@ -34,7 +34,7 @@ __all__ = ["zoo"]
 async def house(home: Path, zoo: Zoo, service: Service, double: Double) -> AsyncIterator[PopulatedHome]:
     """The house with the service on, which was told all that was ever said there."""
     service.place(home)
-    options = {"url": double.url, "key": "SERVICE_KEY", **service.options}
+    options = service.table(double)
     written = "\n".join(f"{name} = {json.dumps(value)}" for name, value in options.items())
     table = f"\n[memory.providers.{service.name}]\nlimit = 12\n{written}\n"
     async with PopulatedHome.open(home, zoo[1], zoo[0], table, {"SERVICE_KEY": KEY}) as made:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Literal, TypeVar
 
@@ -45,6 +45,8 @@ class Double:
 
     def __init__(self) -> None:
         self.url = ""
+        self.options: Mapping[str, Any] = {}
+        """Of the provider, beside those of every double of its kind."""
         self.fault: Fault = "well"
         self.asked: list[str] = []
         """Method and path of each request, in order."""

@@ -1,0 +1,458 @@
+"""ByteRover: its program `brv` on this machine, which makes Markdown files of what it is told, by a model you choose.
+
+Each scope has a tree of its own, in a folder that `brv` is started in; it searches there without a model. Which files
+came of what stands in a `Ledger`, since `brv` has no command that deletes: what is forgotten is taken out of the tree.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import shutil
+import signal
+import time
+import zlib
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from pydantic import Field
+
+from config.files import Secret, read_file, replace_file
+from config.settings import passed_on
+from core.errors import ConfigError, DeliveryError, Refused
+from core.guard.guard import Arguments, service_text, tool_of
+from core.memory import http
+from core.memory.http import ANSWER_BYTES, SEARCH, objects, text_of
+from core.memory.service import PROMPTS, QUERY_CHARS, Entry, Found, RemoteService, ServiceOptions, Told, clean
+from core.text.normalize import on_one_line
+from core.types import Tool, ToolContext
+
+TOLD_BYTES = 100_000
+"""Of one argument of a program; Linux takes 128 KiB."""
+FILE_BYTES = 1_000_000
+MOST_FOUND = 50
+LOG_ENTRIES = 50
+GRACE_S = 1.5
+"""For its server to end by itself."""
+GENERATED = ("_index.md", "_manifest.json")
+DERIVED = (".overview.md", ".abstract.md")
+"""What brv makes of the files of a tree, and makes anew."""
+PASSED_ON = ("PATH", "LANG", "TZ", "HTTPS_PROXY", "NO_PROXY", "NODE_EXTRA_CA_CERTS")
+_WRONG_KEY = re.compile(r"\b40[13]\b|unauthori[sz]ed|api[ _-]?key", re.IGNORECASE)
+_FRONT = re.compile(r"\A---\n(.*?)\n---\n", re.DOTALL)
+_UPDATED = re.compile(r"^updatedAt: '?([\dT:.Z+-]+)", re.MULTILINE)
+_HEADING = re.compile(r"^(#+ .*|\*\*[\w ]+:\*\*)$", re.MULTILINE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(ServiceOptions):
+    url: str = field(metadata={"help": "an OpenAI-compatible server for the model that brv keeps things by"})
+    model: str = field(metadata={"help": "that model"})
+    key: Secret = field(default=Secret(""), metadata={"help": "the key of that server", "ask": True})
+    brv_path: str = field(default="brv", metadata={"help": "the program, or where it lies"})
+    account_url: str = field(default="", metadata={"help": "where brv looks for its account service, if elsewhere"})
+
+
+class _Question(Arguments):
+    query: str = Field(min_length=1, max_length=QUERY_CHARS)
+
+
+class ByteRover(RemoteService):
+    name = "byterover"
+    options = Options
+    search_tool, add_tool = "brv_search", "brv_curate"
+
+    def __init__(self, options: Options) -> None:
+        super().__init__(options)
+        if not options.url.startswith(("http://", "https://")) or not options.model.strip():
+            raise ConfigError("byterover needs the url of a model server, like http://127.0.0.1:11434/v1, and a model.")
+        found = shutil.which(os.path.expanduser(options.brv_path))
+        if found is None:
+            raise ConfigError(
+                "byterover needs its program brv: `npm install --global byterover-cli` (Node.js 20 or later), or set "
+                "brv_path to where it lies."
+            )
+        self._brv, self._options = found, options
+        self._home: Path | None = None
+        self._is_connected = False
+        self._calls: set[asyncio.Task[bytes]] = set()
+        self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+
+    async def initialize(self, folder: Path) -> None:
+        await super().initialize(folder)
+        self._home = folder
+        # One that a crash has left knows the options of then.
+        await self._end_server()
+
+    async def shutdown(self) -> None:
+        for call in self._calls:
+            if not call.cancelling():
+                call.cancel()
+        if self._calls:
+            await asyncio.wait(self._calls, timeout=GRACE_S)
+        if self._home is not None:
+            await self._end_server()
+
+    async def probe(self) -> str:
+        if self._home is not None:
+            return await self._about(self._home)
+        with TemporaryDirectory(prefix="mneme-brv-", ignore_cleanup_errors=True) as name:
+            self._home = Path(name)
+            try:
+                return await self._about(self._home)
+            finally:
+                await self._end_server()
+                self._home, self._is_connected = None, False
+
+    async def _about(self, folder: Path) -> str:
+        status = await self._asked(folder, "status")
+        await self._connect(folder)
+        if not (version := text_of(status, "cliVersion")):
+            raise DeliveryError("brv does not say which version it is")
+        return f"byterover {version}, brv on this machine; search without a model, files by {self._options.model}"
+
+    async def find(self, space: str, query: str, limit: int) -> Sequence[Found]:
+        tree = self._tree(space)
+        if not tree.is_there or not query:
+            return []
+        answer = await self._asked(
+            tree.folder, "search", "--limit", str(min(limit, MOST_FOUND)), text=query, limit_s=SEARCH.total_s
+        )
+        found = []
+        for one in objects(answer, "results"):
+            # What it has in mind may be gone from the tree.
+            path, score = text_of(one, "path"), one.get("score")
+            if (said := tree.said(path)) is not None:
+                weight = float(score) if isinstance(score, int | float) else 0.0
+                found.append(Found(id=path, text=said[0], at=said[1], score=weight))
+        return found
+
+    async def keep(self, space: str, told: Told) -> Sequence[str]:
+        if len(told.text.encode()) > TOLD_BYTES:
+            raise Refused(f"what brv is to be told is over {TOLD_BYTES:,} bytes long")
+        async with self._locks[space]:
+            tree = self._tree(space)
+            tree.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            ledger = Ledger(tree)
+            if told.is_again and await self._arrived(ledger, told):
+                ledger.finish(told.key)
+                return ()
+            await self._connect(tree.folder)
+            ledger.begin(told.key)
+            try:
+                answer = await self._asked(tree.folder, "curate", text=told.text)
+            except _Failed:
+                # It has ended, so that nothing more comes of it.
+                ledger.finish(told.key)
+                raise
+            if text_of(answer, "status") != "completed":
+                raise DeliveryError("brv does not say that it has kept it")
+            ledger.finish(told.key)
+        return ()
+
+    async def erase(self, entry: Entry) -> None:
+        tree = self._tree(entry.space)
+        async with self._locks[entry.space]:
+            if tree.folder.is_dir():
+                # It holds what it has read, and may still be at what it was told last.
+                await self._end_server()
+                Ledger(tree).take_out(entry.key)
+                self._drop_history(tree)
+
+    async def holds(self, entry: Entry) -> bool:
+        tree = self._tree(entry.space)
+        return tree.folder.is_dir() and bool(Ledger(tree).files_of(entry.key))
+
+    async def tools(self) -> Sequence[Tool]:
+        query = tool_of("brv_query", _Question, self._query, PROMPTS)
+        return [*await super().tools(), query, tool_of("brv_status", Arguments, self._status, PROMPTS)]
+
+    async def _query(self, asked: _Question, context: ToolContext) -> str:
+        """What its model answers, out of the tree of each scope."""
+        said = []
+        for tree in (self._tree(self.space(scope)) for scope in sorted(context.scopes)):
+            if tree.is_there:
+                await self._connect(tree.folder)
+                answer = await self._asked(tree.folder, "query", text=clean(asked.query))
+                said.append(service_text(self.name, text_of(answer, "result")))
+        return "\n\n".join(filter(None, said)) or "It knows nothing of it."
+
+    async def _status(self, _: Arguments, context: ToolContext) -> str:
+        kept = sum(len(self._tree(self.space(scope)).marks()) for scope in context.scopes)
+        return f"{service_text(self.name, await self.probe())}. It has {kept} files of this conversation's people."
+
+    async def _arrived(self, ledger: Ledger, told: Told) -> bool:
+        """Whether an earlier try has; its program may have been ended while its server went on."""
+        if (since := ledger.begun.get(told.key)) is not None:
+            entries = await self._asked(ledger.tree.folder, "curate", "view", "--limit", str(LOG_ENTRIES))
+            for one in objects(entries):
+                started = one.get("startedAt")
+                if not isinstance(started, int) or started < since or one.get("input") != {"context": told.text}:
+                    continue
+                if one.get("status") == "processing" and 0 < self._server()[1] <= started:
+                    raise DeliveryError("brv is still at it", retry_after_s=5.0)
+                if one.get("status") == "completed":
+                    return True
+        return bool(ledger.files_of(told.key))
+
+    async def _connect(self, folder: Path) -> None:
+        """Tells brv its model, whose server it asks. The key goes by the environment, where nobody else sees it."""
+        if not self._is_connected:
+            server = ("openai-compatible", "--base-url", self._options.url, "--model", self._options.model)
+            await self._asked(folder, "providers", "connect", *server)
+            self._is_connected = True
+
+    def _tree(self, space: str) -> Tree:
+        assert self._home is not None
+        return Tree(self._home, space)
+
+    def _drop_history(self, tree: Tree) -> None:
+        """What brv was told and asked also stands in its logs; it makes them anew."""
+        assert self._home is not None
+        for path in tree.state.iterdir() if tree.state.is_dir() else ():
+            if path not in (tree.root, tree.state / "config.json"):
+                _remove(path)
+        projects = self._home / "data" / "projects"
+        known = _read(self._home / "data" / "registry.json").get("projects")
+        for folder, project in known.items() if isinstance(known, dict) else ():
+            storage = Path(text_of(project, "storagePath") or projects)
+            if Path(folder).name == tree.folder.name and storage.parent == projects:
+                _remove(storage)
+
+    async def _asked(self, folder: Path, *words: str, text: str | None = None, limit_s: float | None = None) -> Any:
+        """The data of its last line. Raises DeliveryError."""
+        limit_s = limit_s or http.WRITE.total_s
+        command = [self._brv, *words, "--format", "json", *(() if text is None else ("--", text))]
+        try:
+            async with asyncio.timeout(limit_s):
+                call = asyncio.create_task(_output(command, folder, self._environ()))
+                self._calls.add(call)
+                call.add_done_callback(self._calls.discard)
+                output = await call
+        except TimeoutError as error:
+            raise DeliveryError(f"brv gave no answer within {limit_s:g} s") from error
+        except OSError as error:
+            raise DeliveryError(f"brv cannot be run ({type(error).__name__})") from error
+        answer = _decoded(output)
+        data = answer.get("data")
+        if answer.get("success") is not True:
+            is_key = bool(_WRONG_KEY.search(text_of(data, "error", "message")))
+            raise _Failed("byterover: the key is not accepted" if is_key else "brv has failed", is_permanent=is_key)
+        return data
+
+    def _environ(self) -> Mapping[str, str]:
+        assert self._home is not None
+        ours = {
+            "HOME": str(self._home),
+            "BRV_DATA_DIR": str(self._home / "data"),
+            "BRV_DISABLE_AUTOUPDATE": "1",
+            "NO_UPDATE_NOTIFIER": "1",
+            "OPENAI_COMPATIBLE_API_KEY": self._options.key.value,
+            "BRV_IAM_BASE_URL": self._options.account_url,
+        }
+        return passed_on(PASSED_ON) | {name: value for name, value in ours.items() if value}
+
+    def _server(self) -> tuple[int, int]:
+        """Number of the process that brv leaves behind, and since when it runs, in ms; 0 where there is none."""
+        assert self._home is not None
+        told = _read(self._home / "data" / "daemon.json")
+        pid, since = told.get("pid"), told.get("startedAt")
+        return (pid, since) if isinstance(pid, int) and pid > 1 and isinstance(since, int) else (0, 0)
+
+    async def _end_server(self) -> None:
+        pid, _ = self._server()
+        if not pid or not await _is_server(pid):
+            return
+        with suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, signal.SIGTERM)
+            until = time.monotonic() + GRACE_S
+            while time.monotonic() < until:
+                await asyncio.sleep(0.05)
+                os.kill(pid, 0)
+            # It leads a group of its own, with what works for it.
+            os.killpg(pid, signal.SIGKILL)
+
+
+class _Failed(DeliveryError):
+    """brv says itself that it has failed."""
+
+
+class Tree:
+    """What brv keeps for a space: Markdown files in folders."""
+
+    def __init__(self, home: Path, space: str) -> None:
+        self.folder = home / "spaces" / space
+        self.state = self.folder / ".brv"
+        self.root = self.state / "context-tree"
+        self.ledger = home / "ledgers" / f"{space}.json"
+
+    @property
+    def is_there(self) -> bool:
+        return self.root.is_dir()
+
+    def marks(self) -> dict[str, int]:
+        """Of each file, without those that brv makes of the others, what changes with it."""
+        return {
+            path.relative_to(self.root).as_posix(): zlib.crc32(path.read_bytes())
+            for path in self.root.rglob("*.md")
+            if path.is_file() and path.name not in GENERATED and not path.name.endswith(DERIVED)
+        }
+
+    def said(self, path: str) -> tuple[str, str] | None:
+        """The text of a file, and since when; None for what is no file of the tree."""
+        file = self.root / path
+        try:
+            if ".." in file.parts or not file.resolve().is_relative_to(self.root.resolve()):
+                return None
+            content = read_file(file, FILE_BYTES).decode("utf-8", "replace")
+        except (OSError, ValueError):
+            return None
+        front = _FRONT.match(content)
+        since = _UPDATED.search(front[1]) if front else None
+        return on_one_line(_HEADING.sub("", content[front.end() if front else 0 :])), since[1] if since else ""
+
+    def remove(self, path: str) -> None:
+        """A file, what brv has made of it, and the folders that hold nothing else."""
+        file = self.root / path
+        for one in (file, *(file.with_name(file.stem + ending) for ending in DERIVED)):
+            one.unlink(missing_ok=True)
+        for folder in file.parents:
+            for name in GENERATED:
+                (folder / name).unlink(missing_ok=True)
+            if folder == self.root:
+                break
+            with suppress(OSError):
+                folder.rmdir()
+
+
+class Ledger:
+    """Which files of a tree came of which entry. What is changed while one is told is of that one; what is changed at
+    another time, since brv also works by itself, is of all. What goes meanwhile has gone into what is changed."""
+
+    def __init__(self, tree: Tree) -> None:
+        self.tree = tree
+        kept = _read(tree.ledger)
+        self._seen: dict[str, int] = kept.get("seen", {})
+        self._files: dict[str, list[str]] = kept.get("files", {})
+        self.begun: dict[str, int] = kept.get("begun", {})
+        """Since when, in ms, what is not known to have come to an end."""
+        self._settle(list(self.begun) or list(self._files))
+
+    def begin(self, key: str) -> None:
+        self._files.setdefault(key, [])
+        self.begun.setdefault(key, time.time_ns() // 1_000_000)
+        self._save()
+
+    def finish(self, key: str) -> None:
+        self._files.setdefault(key, [])
+        self._settle([key])
+        self.begun.pop(key, None)
+        self._save()
+
+    def files_of(self, key: str) -> Sequence[str]:
+        return self._files.get(key, ())
+
+    def take_out(self, key: str) -> None:
+        """A file that came of several goes as a whole."""
+        gone = set(self._files.pop(key, ()))
+        for path in gone:
+            self.tree.remove(path)
+            self._seen.pop(path, None)
+        self._files = {other: [path for path in files if path not in gone] for other, files in self._files.items()}
+        self.begun.pop(key, None)
+        self._save()
+
+    def _settle(self, keys: Iterable[str]) -> None:
+        now = self.tree.marks()
+        changed = {path for path, mark in now.items() if self._seen.get(path) != mark}
+        gone = {*self._seen} - {*now}
+        for key, files in self._files.items():
+            gained = changed if key in keys or not gone.isdisjoint(files) else set()
+            self._files[key] = sorted(gained | {*files} - gone)
+        if changed or gone:
+            self._seen = now
+            self._save()
+
+    def _save(self) -> None:
+        self.tree.ledger.parent.mkdir(mode=0o700, exist_ok=True)
+        kept = {"seen": self._seen, "files": self._files, "begun": self.begun}
+        replace_file(self.tree.ledger, json.dumps(kept).encode())
+
+
+async def _output(command: Sequence[str], folder: Path, environ: Mapping[str, str]) -> bytes:
+    """What a program prints. It is ended with all that it has started and not sent away when nobody waits any more."""
+    pipe, nothing = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
+    starting = asyncio.create_task(
+        asyncio.create_subprocess_exec(
+            *command, cwd=folder, env=environ, stdin=nothing, stdout=pipe, stderr=nothing, start_new_session=True
+        )
+    )
+    output = bytearray()
+    try:
+        # One that is cancelled while it starts would be lost.
+        process = await asyncio.shield(starting)
+        assert process.stdout is not None
+        while piece := await process.stdout.read(65_536):
+            output += piece
+            if len(output) > ANSWER_BYTES:
+                raise DeliveryError(f"brv answers with over {ANSWER_BYTES:,} bytes")
+        await process.wait()
+    finally:
+        process = await starting
+        if process.returncode is None and process.stdout is not None:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            await process.wait()
+            # What it had printed keeps the pipe open.
+            with suppress(TimeoutError):
+                async with asyncio.timeout(GRACE_S):
+                    while await process.stdout.read(65_536):
+                        pass
+    return bytes(output)
+
+
+def _decoded(output: bytes) -> Mapping[str, Any]:
+    """It prints one object, or one for each step in a line of its own."""
+    lines = output.strip().splitlines()
+    for text in (output, lines[-1] if lines else b""):
+        with suppress(ValueError, RecursionError):
+            if isinstance(answer := json.loads(text), dict):
+                return answer
+    raise DeliveryError("brv answers with something else than JSON")
+
+
+async def _is_server(pid: int) -> bool:
+    """Whether it is brv's: numbers of processes come again."""
+    if (command := _command(pid)) is None and (ps := shutil.which("ps")):
+        command = await _output([ps, "-o", "args=", "-p", str(pid)], Path("/"), {})
+    return b"brv-server" in (command or b"")
+
+
+def _command(pid: int) -> bytes | None:
+    """How a process was started; None where the system does not show it as Linux does."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b"" if Path("/proc/self").exists() else None
+
+
+def _read(file: Path) -> dict[str, Any]:
+    """An object that a file holds; an empty one for what is none."""
+    with suppress(OSError, ValueError):
+        if isinstance(found := json.loads(file.read_bytes()), dict):
+            return found
+    return {}
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)

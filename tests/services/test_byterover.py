@@ -1,0 +1,230 @@
+"""What only byterover has: a program that may be ended while its server goes on, and files that it makes, changes and
+puts together as it likes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.errors import ConfigError, Refused
+from core.memory.http import Patience
+from core.memory.plugins import Plugins
+from core.memory.services.byterover import TOLD_BYTES, ByteRover, Ledger, Tree
+from tests.fixtures.provider_contract import ASKED, SAID
+from tests.fixtures.provider_harness import ANA, BEN, ProviderHarness, harness
+from tests.services.doubles.byterover import ByteRoverDouble
+from tests.services.doubles.double import running
+from tests.services.registry import SERVICES
+
+SERVICE = SERVICES["byterover"]
+RUI = "My brother Rui lives in Braga."
+
+
+@asynccontextmanager
+async def rover(home: Path) -> AsyncIterator[tuple[ByteRoverDouble, ByteRover, ProviderHarness]]:
+    async with running(double := ByteRoverDouble()):
+        assert isinstance(double, ByteRoverDouble)
+        provider = SERVICE.made(home, double)
+        assert isinstance(provider, ByteRover)
+        async with harness(home, [provider]) as one, one.working():
+            yield double, provider, one
+
+
+async def forget(one: ProviderHarness, text: str) -> None:
+    """The message of these words, and waits until the service has done so."""
+    before = len(one.ends)
+    rows = await one.conversations.history(await one.session(), frozenset({ANA}))
+    gone = [row.id for row in rows if row.text == text]
+    for number in gone:
+        await one.database.execute("UPDATE messages SET kind = 'command', text = '' WHERE id = :id", {"id": number})
+    assert await one.queue.forget(gone)
+    one.worker.wake()
+    await one.carried(before + 1)
+
+
+def everything(home: Path) -> str:
+    """All that stands in its folder, with the names of the files."""
+    files = [path for path in (home / "providers").rglob("*") if path.is_file()]
+    return "\n".join(f"{path}\n{path.read_text('utf-8', 'replace')}" for path in files)
+
+
+async def test_what_its_server_still_does_is_waited_for_and_not_told_again(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with rover(home) as (double, _, one):
+        data = home / "providers" / "byterover" / "data"
+        monkeypatch.setattr("core.memory.http.WRITE", Patience(5.0, 5.0))
+        double.is_done, double.fault = False, "lost"
+        await one.turn(SAID)
+        await one.carried(1)
+        double.fault = "well"
+        data.mkdir(exist_ok=True)
+        (data / "daemon.json").write_text(json.dumps({"pid": 4_000_000, "startedAt": 1}))
+        await one.later(seconds=2)
+        await one.carried(2)
+        assert one.ends == ["postponed", "postponed"]
+        assert "still at it" in (await one.outbox.counts()).error
+        double.log[0]["entry"]["status"] = "completed"
+        await one.later(seconds=10)
+        await one.carried(3)
+        assert one.ends[2] == "done"
+        assert len(double.log) == 1
+        # Of one that has ended meanwhile nothing comes any more.
+        double.fault = "lost"
+        await one.turn(RUI)
+        await one.carried(4)
+        double.fault, double.is_done = "well", True
+        (data / "daemon.json").unlink()
+        await one.later(seconds=2)
+        await one.carried(5)
+        assert one.ends[4] == "done"
+        assert [RUI in text for text in double.texts()] == [True]
+
+
+async def test_what_is_forgotten_is_in_none_of_its_files(home: Path) -> None:
+    async with rover(home) as (_, _, one):
+        await one.turn(SAID)
+        await one.turn(RUI)
+        await one.carried(2)
+        assert "Porto" in everything(home)
+        await forget(one, SAID)
+        assert "Porto" not in everything(home)
+        assert "Braga" in "\n".join(await one.recalled("where does my brother live?"))
+
+
+async def test_a_server_is_ended_and_no_other_process(home: Path) -> None:
+    code = "import sys; print(flush=True); sys.stdin.read()"
+    processes = [
+        await asyncio.create_subprocess_exec(
+            sys.executable, "-c", code, *names, stdin=-1, stdout=-1, start_new_session=True
+        )
+        for names in (["brv-server.js"], ["brv-server.js"], ["other"])
+    ]
+    left, own, other = processes
+    try:
+        for process in processes:
+            assert process.stdout is not None
+            await process.stdout.readline()
+        data = home / "providers" / "byterover" / "data"
+        data.mkdir(parents=True)
+        (data / "daemon.json").write_text(json.dumps({"pid": left.pid, "startedAt": 1}))
+        async with rover(home) as (_, _, one):
+            await one.memory.start()
+            assert await left.wait() < 0
+            (data / "daemon.json").write_text(json.dumps({"pid": own.pid, "startedAt": 1}))
+        assert await own.wait() < 0
+        (data / "daemon.json").write_text(json.dumps({"pid": other.pid, "startedAt": 1}))
+        async with rover(home) as (_, _, one):
+            await one.memory.start()
+        assert other.returncode is None
+        os.kill(other.pid, 0)
+    finally:
+        for process in processes:
+            with suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
+
+
+async def test_the_program_sees_only_what_it_needs_and_no_file_but_its_own(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TELEGRAM_TOKEN", "1:secret")
+    async with rover(home) as (double, provider, one):
+        await one.memory.start()
+        await asyncio.gather(*one.memory._tasks)
+        assert "BRV_DATA_DIR" in double.names
+        assert "TELEGRAM_TOKEN" not in double.names
+        await one.turn("--files /etc/passwd Ines")
+        await one.carried(1)
+        assert "--files /etc/passwd Ines" in double.texts()[0]
+        own = provider._tree(provider.space(ANA))
+        (home / "secret.md").write_text("Porto")
+        (own.root / "link.md").symlink_to(home / "secret.md")
+        outside = [str(home / "secret.md"), "../../../../../../secret.md", "link.md", "gone.md", "", 7]
+        double.found = [{"path": path, "score": 1, "excerpt": "Porto"} for path in outside]
+        assert await one.recalled(ASKED) == []
+
+
+async def test_its_model_answers_a_question_from_ones_own_files(home: Path) -> None:
+    async with rover(home) as (double, _, one):
+        await one.turn(SAID)
+        await one.carried(1)
+        tools = {tool.name: tool for tool in await one.memory.tools()}
+        assert list(tools) == ["brv_search", "brv_curate", "brv_query", "brv_status"]
+        mine, other = await one.context(ANA), await one.context(BEN)
+        assert "Porto" in await tools["brv_query"].run({"query": ASKED}, mine)
+        assert await tools["brv_query"].run({"query": ASKED}, other) == "It knows nothing of it."
+        assert "It has 1 files" in await tools["brv_status"].run({}, mine)
+        assert "It has 0 files" in await tools["brv_status"].run({}, other)
+        assert [asked for asked in double.asked if "query" in asked] == ["POST /brv/query"]
+
+
+def test_what_is_put_together_or_made_by_itself_goes_with_each_that_it_came_of(tmp_path: Path) -> None:
+    tree = Tree(tmp_path, "space")
+    folder = tree.root / "people"
+    folder.mkdir(parents=True)
+
+    def keeps(key: str, changes: Mapping[str, str | None]) -> None:
+        ledger = Ledger(tree)
+        ledger.begin(key)
+        change(changes)
+        ledger.finish(key)
+
+    def change(changes: Mapping[str, str | None]) -> None:
+        for name, text in changes.items():
+            (folder / name).unlink() if text is None else (folder / name).write_text(text)
+
+    def files() -> dict[str, list[str]]:
+        ledger = Ledger(tree)
+        return {key: [path.removeprefix("people/") for path in ledger.files_of(key)] for key in "abcd"}
+
+    keeps("a", {"a.md": "a", "a.overview.md": "a", "_index.md": "a"})
+    keeps("b", {"b.md": "b"})
+    assert files() == {"a": ["a.md"], "b": ["b.md"], "c": [], "d": []}
+    # It puts what is new to what it has.
+    keeps("c", {"b.md": "b and c"})
+    assert files() == {"a": ["a.md"], "b": ["b.md"], "c": ["b.md"], "d": []}
+    # By itself it makes one of two.
+    change({"a.md": None, "a.overview.md": None, "all.md": "a and more"})
+    assert files() == {"a": ["all.md"], "b": ["all.md", "b.md"], "c": ["all.md", "b.md"], "d": []}
+    # The process ends in the middle.
+    Ledger(tree).begin("d")
+    change({"d.md": "d"})
+    assert files()["d"] == ["d.md"]
+    assert "d.md" not in files()["a"]
+    Ledger(tree).take_out("c")
+    assert sorted(path.name for path in folder.iterdir()) == ["d.md"]
+    assert files() == {"a": [], "b": [], "c": [], "d": ["d.md"]}
+    Ledger(tree).take_out("d")
+    assert not folder.exists()
+    assert json.loads(tree.ledger.read_text()) == {"seen": {}, "files": {"a": [], "b": []}, "begun": {}}
+
+
+async def test_what_is_too_long_for_a_program_is_refused(home: Path) -> None:
+    async with rover(home) as (double, provider, one):
+        await one.memory.start()
+        with pytest.raises(Refused, match="over 100,000 bytes"):
+            await provider.add("x" * (TOLD_BYTES + 1), await one.context(ANA))
+        assert double.log == []
+
+
+@pytest.mark.parametrize(
+    ("table", "why"),
+    [
+        ({"url": "127.0.0.1:11434"}, "needs the url of a model server"),
+        ({"model": " "}, "needs the url of a model server, .* and a model"),
+        ({"brv_path": "there-is-no-brv"}, "npm install --global byterover-cli"),
+    ],
+)
+def test_wrong_settings_are_a_sentence(home: Path, table: dict[str, Any], why: str) -> None:
+    good = {"url": "http://127.0.0.1:11434/v1", "model": "m", "brv_path": sys.executable}
+    with pytest.raises(ConfigError, match=why):
+        Plugins(home).made("byterover", good | table, {})
