@@ -116,7 +116,8 @@ def _home(settings: Settings) -> list[CheckResult]:
         if is_open and path.exists() and path.stat().st_mode & 0o077:
             wrong[f"{path} can be read by others on this machine."] = f"chmod {mode:o} {path}"
     plugins = home / "plugins"
-    for path in (home, home / STATE, plugins, *sorted(plugins.glob("*.py"))):
+    folders = [path.parent for path in sorted(plugins.glob("*/__init__.py"))]
+    for path in (home, home / STATE, plugins, *folders, *sorted(plugins.rglob("*.py"))):
         if path.is_symlink():
             wrong[f"{path} is a link to {path.resolve()}: who can change that decides what is used."] = texts.NO_LINK
         elif path.exists() and (owner := path.stat().st_uid) != (own := os.geteuid()):

@@ -1,5 +1,5 @@
-"""Finds memory providers by name, in the package as core/memory/services/NAME.py and in the home as plugins/NAME.py,
-and makes them of their options.
+"""Finds memory providers by name, in the package as core/memory/services/NAME.py and in the home as plugins/NAME.py or
+plugins/NAME/, and makes them of their options.
 
 A broken plugin, and one that others can write, is a ConfigError, never a crash. It runs with all our rights.
 """
@@ -12,8 +12,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from config.files import OptionForm, others_can_write
+from config.files import OptionForm
 from core.errors import ConfigError
+from core.guard.foreign_code import run_file
 from core.memory.manager import foreign
 from core.memory.provider import MemoryProvider
 
@@ -39,6 +40,7 @@ class Plugins:
     def names(self) -> list[str]:
         """Sorted; nothing is run for it."""
         found = {path.stem for folder in (self._folder, PACKAGE) for path in folder.glob("*.py")}
+        found |= {path.parent.name for path in self._folder.glob("*/__init__.py")}
         return sorted(name for name in found if _NAME.fullmatch(name) and name not in TAKEN)
 
     def form(self, name: str) -> OptionForm:
@@ -60,19 +62,19 @@ class Plugins:
         return provider
 
     def _loaded(self, name: str) -> tuple[type[MemoryProvider], OptionForm]:
-        """The provider class in the file of this name, which is run for it, and its options. Raises ConfigError."""
+        """The provider class in the file or folder of this name, which is run for it, and its options. Raises
+        ConfigError."""
         if name in TAKEN:
             raise ConfigError(f"The memory {name} is built in: it is always on and has no table of its own.")
-        places = [folder / f"{name}.py" for folder in (self._folder, PACKAGE) if _NAME.fullmatch(name)]
-        path = next(filter(Path.is_file, places), None)
+        places = (self._folder / f"{name}.py", self._folder / name / "__init__.py", PACKAGE / f"{name}.py")
+        path = next(filter(Path.is_file, places), None) if _NAME.fullmatch(name) else None
         if path is None:
-            place = f"{self._folder}/NAME.py, in small letters, digits and _"
+            place = f"{self._folder}/NAME.py or {self._folder}/NAME/__init__.py, in small letters, digits and _"
             raise ConfigError(f"There is no memory provider {name[:40]}; put it into {place}.")
         with foreign(f"The memory provider {path}"):
-            if path.parent == self._folder and (reason := others_can_write(path)):
-                raise ConfigError(reason)
             module = _module(name, path)
-            own = [one for one in vars(module).values() if isinstance(one, type) and one.__module__ == module.__name__]
+            classes = {one for one in vars(module).values() if isinstance(one, type)}
+            own = [one for one in classes if f"{one.__module__}.".startswith(f"{module.__name__}.")]
             kinds = [one for one in own if issubclass(one, MemoryProvider)]
             if len(kinds) != 1:
                 raise ConfigError(f"{path} should have one class of MemoryProvider; it has {len(kinds)}.")
@@ -82,11 +84,5 @@ class Plugins:
 def _module(name: str, path: Path) -> ModuleType:
     if path.parent == PACKAGE:
         return importlib.import_module(f"core.memory.services.{name}")
-    module = ModuleType(f"mneme_plugin_{name}")
-    module.__file__ = str(path)
-    # A dataclass looks up the module that it stands in.
-    sys.modules[module.__name__] = module
     sys.modules |= {old: importlib.import_module(new) for old, new in _OLD_MODULES.items()}
-    # What is compiled anew is the file that was looked at, never one in __pycache__.
-    exec(compile(path.read_bytes(), path, "exec"), module.__dict__)
-    return module
+    return run_file(name, path)

@@ -104,9 +104,13 @@ def test_open_files_are_reported_with_the_command_that_helps(home: Path) -> None
     assert wrong == [f"chmod 700 {home}", f"chmod 600 {home / 'mneme.toml'}"]
 
 
-@pytest.mark.parametrize("name", ["", "state.db", "plugins", "plugins/diary.py"])
+@pytest.mark.parametrize(
+    "name", ["", "state.db", "plugins", "plugins/diary.py", "plugins/big", "plugins/big/__init__.py"]
+)
 async def test_what_somebody_else_can_exchange_is_reported(home: Path, tmp_path: Path, name: str) -> None:
     plugged(home, "diary")
+    (home / "plugins" / "big").mkdir()
+    (home / "plugins" / "big" / "__init__.py").touch()
     assert {finding.state for finding in await check(Settings.load({"MNEME_HOME": str(home)}))} == {"right", "off"}
     if os.geteuid() == 0:
         os.chown(home / name, 4711, -1)

@@ -229,11 +229,16 @@ async def test_its_hooks_need_not_be_async(home: Path) -> None:
     (home / "plugins").mkdir()
     hook = "\n    def tools(self):\n        return [tool('read_day')]\n"
     text = GOOD.replace("Session, ToolContext", "Session, Tool, ToolContext") + hook + TOOLS
-    (home / "plugins" / "diary.py").write_text(text.replace("async def", "def"))
-    async with harness(home, [Plugins(home).made("diary", {}, {})]) as one, one.working():
+    text = text.replace("async def", "def").replace(
+        "        words", "        self.thread = current_thread()\n        words"
+    )
+    (home / "plugins" / "diary.py").write_text(f"from threading import current_thread\n{text}")
+    provider = Plugins(home).made("diary", {}, {})
+    async with harness(home, [provider]) as one, one.working():
         await one.turn("My dog is called Rex.")
         await one.carried(1)
         assert await one.recalled("what of the dog called Rex?") == ["diary:d1 'My dog is called Rex.'"]
+        assert getattr(provider, "thread").name == "memory diary"  # noqa: B009
         (tool,) = await one.memory.tools()
         assert await tool.run({"day": "Monday"}, await one.context(ANA)) == "the diary says: Monday"
 
@@ -267,3 +272,67 @@ async def test_what_is_asked_on_a_schedule_has_none_of_its_tools(home: Path) -> 
         assert "read_day" in ours
         assert [name for name in ours if name != "read_day"] == scheduled[0] == scheduled[1]
         assert "asks a service outside, which is not done here" in str(model.requests[-1].messages)
+
+
+FOLDER = {
+    "__init__.py": "from .book.diary import Diary as Diary\n",
+    "book/__init__.py": "",
+    "book/diary.py": "from ..words import long\n" + GOOD.replace("if len(word) > 3", "if long(word)"),
+    "words.py": "def long(word):\n    from .limit import LIMIT\n    return len(word) > LIMIT\n",
+    "limit.py": "LIMIT = 3\n",
+}
+
+
+def foldered(home: Path, **changed: str) -> Path:
+    """The diary as a folder of several files."""
+    folder = home / "plugins" / "diary"
+    for name, text in (FOLDER | changed).items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+    return folder
+
+
+async def test_a_folder_is_a_plugin_as_a_file_is(home: Path) -> None:
+    folder = foldered(home)
+    assert "diary" in Plugins(home).names()
+    async with harness(home, [Plugins(home).made("diary", {}, {})]) as one, one.working():
+        await one.turn("My dog is called Rex.")
+        await one.carried(1)
+        assert await one.recalled("what of the dog called Rex?") == ["diary:d1 'My dog is called Rex.'"]
+    assert not list(folder.rglob("__pycache__"))
+    # What is changed is taken anew, of all its files.
+    (folder / "words.py").write_text("1 / 0")
+    with pytest.raises(ConfigError, match="ZeroDivisionError"):
+        Plugins(home).made("diary", {}, {})
+
+
+@pytest.mark.parametrize("name", ["", "__init__.py", "book", "book/diary.py", "words.py", "notes.txt"])
+def test_a_folder_in_which_others_can_write_anything_is_refused_and_not_run(home: Path, name: str) -> None:
+    folder = foldered(home, **{"__init__.py": "1 / 0", "notes.txt": ""})
+    (folder / name).chmod((folder / name).stat().st_mode | 0o002)
+    with pytest.raises(ConfigError, match="can be written by others"):
+        Plugins(home).made("diary", {}, {})
+
+
+def test_a_folder_behind_a_link_is_looked_at_as_well(home: Path, tmp_path: Path) -> None:
+    folder = foldered(home)
+    (folder / "book").rename(tmp_path / "book")
+    (folder / "book").symlink_to(tmp_path / "book")
+    (tmp_path / "book" / "again").symlink_to(tmp_path / "book")
+    assert Plugins(home).made("diary", {}, {}).name == "diary"
+    (tmp_path / "book" / "diary.py").chmod(0o646)
+    with pytest.raises(ConfigError, match=r"diary\.py can be written by others"):
+        Plugins(home).made("diary", {}, {})
+
+
+def test_of_a_folder_nothing_compiled_is_run(home: Path) -> None:
+    folder = foldered(home)
+    planted = home / "planted.py"
+    planted.write_text("1 / 0")
+    cached = Path(importlib.util.cache_from_source(str(folder / "words.py")))
+    cached.parent.mkdir()
+    py_compile.compile(str(planted), str(cached))
+    found = (folder / "words.py").stat()
+    header = [struct.pack("<I", value) for value in (0, int(found.st_mtime), found.st_size)]
+    cached.write_bytes(b"".join([cached.read_bytes()[:4], *header, cached.read_bytes()[16:]]))
+    assert Plugins(home).made("diary", {}, {}).name == "diary"
