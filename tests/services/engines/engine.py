@@ -29,6 +29,8 @@ from tests.services.model_server import Rule, mem0_facts, model_server, nothing
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
 ROOT = Path(os.environ.get("MNEME_SERVICES") or CACHE / "mneme-services")
+DIMENSIONS = 1536
+"""Of the embeddings, for each engine the same: in fewer, words fall together, and what is found says nothing."""
 START_S = 90.0
 END_S = 20.0
 
@@ -59,7 +61,7 @@ def installed(name: str, program: str) -> str:
 
 
 @contextmanager
-def models(rule: Rule = nothing, dimensions: int = 1536) -> Iterator[str]:
+def models(rule: Rule = nothing, dimensions: int = DIMENSIONS) -> Iterator[str]:
     """The address of a model server, in a thread of its own."""
     urls: list[str] = []
     is_up, may_end = Event(), Event()
@@ -153,8 +155,8 @@ def _no_mem0() -> str:
 
 @contextmanager
 def _mem0(folder: Path) -> Iterator[Running]:
-    with models(mem0_facts, 64) as url:
-        yield Running(options={"deployment": "embedded", "llm_url": url, "embedder_dims": 64})
+    with models(mem0_facts) as url:
+        yield Running(options={"deployment": "embedded", "llm_url": url, "embedder_dims": DIMENSIONS})
 
 
 @contextmanager
@@ -180,11 +182,11 @@ def _hindsight(folder: Path) -> Iterator[Running]:
 def _openviking(folder: Path) -> Iterator[Running]:
     environment, port, key = ROOT / "openviking", free_port(), "root-key-of-the-tests"
     url = f"http://127.0.0.1:{port}"
-    with models(nothing, 64) as model_url:
+    with models() as model_url:
         model = {"provider": "openai", "api_base": model_url, "api_key": "none"}
         settings = {
             "storage": {"workspace": str(folder / "workspace")},
-            "embedding": {"dense": {**model, "model": "words", "dimension": 64, "input": "text"}},
+            "embedding": {"dense": {**model, "model": "words", "dimension": DIMENSIONS, "input": "text"}},
             "vlm": {**model, "model": "rules"},
             "server": {"host": "127.0.0.1", "port": port, "auth_mode": "trusted", "root_api_key": key},
         }
