@@ -23,7 +23,7 @@ from tests.fixtures.live_system import KEY, LiveSystem
 from tests.fixtures.messages_api import MessagesApi
 from tests.fixtures.model_reply import ModelReply
 
-SMALL = "[model]\nwindow_tokens = 12000\n"
+SMALL = "[model]\nwindow_tokens = 13000\n"
 LONG = "the quay is long and the ferry is slow. " * 85
 SUMMARY = "## Goal\n- Catch the ferry.\n## Decisions, and what they replaced\n- Nine, not ten."
 NOTE = {"target": "memory", "action": "add", "content": "We decided to take the ferry at nine"}

@@ -8,6 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pytest
+from _pytest.mark import ParameterSet
+
 from core.memory.plugins import Plugins
 from core.memory.provider import MemoryProvider
 from tests.fixtures.provider_harness import plugged
@@ -94,3 +97,9 @@ SERVICES: Mapping[str, Service] = {
     # The example in docs/extending.md.
     "shelf": Service(name="shelf", double=ShelfDouble, options={}, is_plugin=True),
 }
+
+
+def each() -> list[ParameterSet]:
+    """As parameters of a test: `make test` takes one of them, and the example; `make services` all."""
+    everyday = ("hindsight", "shelf")
+    return [pytest.param(name, marks=() if name in everyday else pytest.mark.services) for name in SERVICES]

@@ -19,7 +19,7 @@ from core.types import Scope
 from tests.fixtures.provider_contract import ASKED, SAID, ServiceContract, Subject
 from tests.fixtures.provider_harness import ANA, BEN, ProviderHarness, harness
 from tests.services.doubles.double import KEY, RETRY_AFTER_S, Double, Fault, running
-from tests.services.registry import SERVICES, Service
+from tests.services.registry import SERVICES, Service, each
 
 pytestmark = pytest.mark.slow
 
@@ -56,7 +56,7 @@ class ServiceSubject(Subject):
         return f"{one.memory.states} {one.notices} {one.outbox.ends}"
 
 
-@pytest.fixture(params=SERVICES)
+@pytest.fixture(params=each())
 async def subject(request: pytest.FixtureRequest) -> AsyncIterator[ServiceSubject]:
     service = SERVICES[request.param]
     async with running(service.double()) as double:

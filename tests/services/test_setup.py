@@ -15,12 +15,12 @@ import pytest
 from tests.end_to_end.test_provider_restart import ROOT, chatting, say
 from tests.fixtures.command_line import mneme
 from tests.services.doubles.double import KEY, Double, running
-from tests.services.registry import SERVICES, Service
+from tests.services.registry import SERVICES, Service, each
 
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(params=SERVICES)
+@pytest.fixture(params=each())
 async def served(request: pytest.FixtureRequest) -> AsyncIterator[tuple[Service, Double]]:
     service = SERVICES[request.param]
     async with running(service.double()) as double:

@@ -21,7 +21,7 @@ from tests.end_to_end.test_wrong_person import COLUMNS, zoo
 from tests.fixtures.populated_home import HOMES, PopulatedHome, direct
 from tests.fixtures.scripted_model import calls, says
 from tests.services.doubles.double import KEY, Double, running
-from tests.services.registry import SERVICES, Service
+from tests.services.registry import SERVICES, Service, each
 
 pytestmark = pytest.mark.slow
 
@@ -69,7 +69,7 @@ def _texts(content: Any) -> Iterator[str]:
         yield str(block.get("text") or block.get("content") or "").replace("\\n", "\n")
 
 
-@pytest.mark.parametrize("name", SERVICES)
+@pytest.mark.parametrize("name", each())
 async def test_a_service_tells_nobody_what_is_not_his(home: Path, zoo: Zoo, name: str) -> None:
     service = SERVICES[name]
     async with running(service.double()) as double, house(home, zoo, service, double) as made:
@@ -92,7 +92,7 @@ async def test_a_service_tells_nobody_what_is_not_his(home: Path, zoo: Zoo, name
                 assert {animal for animal in HOMES if animal in shown} == column.seen, f"{title}: tool"
 
 
-@pytest.mark.parametrize("name", SERVICES)
+@pytest.mark.parametrize("name", each())
 async def test_a_service_is_asked_about_what_was_typed(home: Path, zoo: Zoo, name: str) -> None:
     service = SERVICES[name]
     async with running(service.double()) as double, house(home, zoo, service, double) as made:
