@@ -14,11 +14,11 @@ import os
 import sqlite3
 import threading
 import time
+import traceback
 from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any
-from weakref import WeakSet
 
 import aiosqlite
 
@@ -226,21 +226,14 @@ class _BusyError(Exception):
 
 
 class _Connection(sqlite3.Connection):
-    """Binds text as valid Unicode, moments as seconds since 1970 UTC, accounts, addresses and scopes by their keys.
-    `cursors` are those that somebody still has."""
-
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)
-        self.cursors = WeakSet[sqlite3.Cursor]()
+    """Binds text as valid Unicode, moments as seconds since 1970 UTC, accounts, addresses and scopes by their keys."""
 
     def execute(self, statement: str, values: Any = (), /) -> sqlite3.Cursor:
         try:
-            cursor = super().execute(statement, values)
+            return super().execute(statement, values)
         except UnicodeEncodeError:
             whole = {name: rows.clean(one) if isinstance(one, str) else one for name, one in values.items()}
-            cursor = super().execute(statement, whole)
-        self.cursors.add(cursor)
-        return cursor
+            return super().execute(statement, whole)
 
 
 async def _connect(stack: contextlib.AsyncExitStack, path: Path, *, is_reader: bool) -> aiosqlite.Connection:
@@ -301,20 +294,25 @@ async def _run(connection: aiosqlite.Connection, path: Path, work: Callable[[sql
 
 
 def _transact(connection: sqlite3.Connection, begin: str, work: Callable[[sqlite3.Connection], T]) -> T:
-    assert isinstance(connection, _Connection)
     connection.execute(begin)
     try:
         result = work(connection)
         connection.execute("COMMIT")
-    except BaseException:
+    except BaseException as error:
+        _end_statements(error)
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
-    finally:
-        # One with rows left, which the traceback of an error may have, would show what is seen now to all that follows.
-        for cursor in [*connection.cursors]:
-            cursor.close()
     return result
+
+
+def _end_statements(error: BaseException) -> None:
+    """A cursor with rows left, which the frames of an error may have, would show what is seen now to all that follows:
+    ROLLBACK does not end it."""
+    known: BaseException | None = error
+    while known is not None:
+        traceback.clear_frames(known.__traceback__)
+        known = known.__context__
 
 
 def _empty_log(connection: sqlite3.Connection, patience_ms: int) -> bool:
