@@ -20,11 +20,11 @@ class EngineSubject(Subject):
     """`number` makes the names of one test its own, since the engine is that of all."""
 
     def __init__(self, engine: Engine, running: Running, number: int) -> None:
-        self.service, self._running, self._number = engine, running, number
+        self.service, self.variables = engine, dict(running.variables)
+        self.options: dict[str, Any] = {"namespace": f"test{number}", **running.options}
 
     def made(self, home: Path, **options: Any) -> MemoryProvider:
-        options = {"namespace": f"test{self._number}", **self._running.options, **options}
-        return Plugins(home).made(self.service.name, options, self._running.variables)
+        return Plugins(home).made(self.service.name, {**self.options, **options}, self.variables)
 
     async def copies(self, one: ProviderHarness, text: str) -> int:
         """As it shows them itself."""

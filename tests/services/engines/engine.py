@@ -175,7 +175,8 @@ def _hindsight(folder: Path) -> Iterator[Running]:
         named = {f"HINDSIGHT_API_{name}": value for name, value in settings.items()}
         command = [str(environment / "bin" / "hindsight-api"), "--host", "127.0.0.1", "--port", str(port)]
         with program(command, folder, f"{url}/health", **named):
-            yield Running(options={"url": url, "retain_async": False})
+            # What it concludes of several things, some seconds later, is not what it was told.
+            yield Running(options={"url": url, "retain_async": False, "recall_types": "world,experience"})
 
 
 @contextmanager

@@ -1,0 +1,85 @@
+"""A talk with each real engine: killed between two turns, and with all that it is to be told still waiting."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from core.errors import DeliveryError
+from core.memory.service import RemoteService, Told
+from core.types import LOCAL
+from tests.end_to_end.test_provider_restart import chatting, say
+from tests.fixtures.command_line import good
+from tests.fixtures.provider_harness import harness
+from tests.services.engines.conftest import EngineSubject
+
+SAID = ["The boat is called Molly.", "The dog is called Rex.", "The cat is called Tom."]
+
+
+async def test_a_talk_of_three_turns_with_a_kill_between_is_known_to_it_once(
+    subject: EngineSubject, home: Path
+) -> None:
+    name, options, variables = subject.service.name, subject.options, {**subject.variables, "PYTHONFAULTHANDLER": "1"}
+    written = {key: json.dumps(value).strip('"') for key, value in options.items()}
+    given = [part for key, value in written.items() for part in ("--set", f"{key}={value}")]
+    said = await asyncio.to_thread(good, home, "memory", "setup", name, *given, **variables)
+    assert f"Found {name}" in said
+    async with chatting(home, **variables) as process:
+        for line in SAID[:2]:
+            assert await say(process, line)
+        process.kill()
+        await process.wait()
+    async with chatting(home, **variables) as process:
+        assert await say(process, SAID[2])
+        await _left(process)
+    async with chatting(home, **variables) as process, asyncio.timeout(90):
+        while (state := await _state(home, name, variables)) != "on, hybrid":
+            assert "given up" not in state
+        await _left(process)
+    async with harness(home, [subject.made(home)], 20) as one:
+        for line in SAID:
+            found = await one.recalled(line, LOCAL)
+            assert [sum(text in known for known in found) for text in SAID] == [1, 1, 1]
+            assert await one.recalled(line) == []
+
+
+async def test_what_waited_at_a_crash_is_told_by_the_next_once(
+    subject: EngineSubject, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    provider = subject.made(home)
+    assert isinstance(provider, RemoteService)
+    keep = provider.keep
+
+    async def lost(space: str, told: Told) -> Sequence[str]:
+        await keep(space, told)
+        raise DeliveryError("the process ends before it knows")
+
+    monkeypatch.setattr(provider, "keep", lost)
+    async with harness(home, [provider], 20) as one:
+        for line in SAID:
+            await one.turn(line)
+        async with one.working():
+            await one.carried(1)
+        assert one.ends == ["postponed"]
+    async with harness(home, [subject.made(home)], 20) as one, one.working():
+        await one.memory.start()
+        await one.later(seconds=3)
+        await one.carried(3)
+        assert one.ends == ["done"] * 3
+        found = await one.recalled(SAID[0])
+        assert [sum(text in known for known in found) for text in SAID] == [1, 1, 1]
+
+
+async def _left(process: asyncio.subprocess.Process) -> None:
+    _, said = await process.communicate(b"")
+    assert process.returncode == 0, said.decode()
+
+
+async def _state(home: Path, name: str, variables: dict[str, str]) -> str:
+    """Of the service, as its owner reads it."""
+    listed = await asyncio.to_thread(good, home, "memory", "providers", "--json", **variables)
+    return str(json.loads(listed)["providers"][name])
