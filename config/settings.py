@@ -224,6 +224,7 @@ class MemoryOptions(_Section):
     prefetch_timeout_s: Seconds
     max_external: Annotated[int, Field(ge=0, le=100)]
     providers: dict[Annotated[str, _PROVIDER], ProviderOptions]
+    engines: dict[Literal["hindsight"], dict[str, str | int]]
     facts: bool
     project_half_life_days: Days
     episode_half_life_days: Days
@@ -430,9 +431,9 @@ def _table(options: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def _named(options: Mapping[str, Any]) -> Iterator[str]:
-    """What looks like the name of an environment variable among the options of memory providers."""
-    providers = _table(_table(options, "memory"), "providers")
-    for value in [value for name in providers for value in _table(providers, name).values()]:
+    """What looks like the name of an environment variable among the options of memory providers and engines."""
+    groups = [_table(_table(options, "memory"), group) for group in ("providers", "engines")]
+    for value in [value for group in groups for name in group for value in _table(group, name).values()]:
         if isinstance(value, str) and re.fullmatch(r"[A-Z][A-Z0-9_]+", value):
             yield value
 

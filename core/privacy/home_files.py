@@ -55,7 +55,8 @@ class HomeFiles:
         """The files, by their place in the home, in whose bytes a phrase stands in any of its usual encodings, or that
         people write and that have a paragraph with the words; the log of a database counts as that."""
         wanted = encodings(phrase)
-        paths = sorted(self._home.rglob("*")) if wanted else []
+        installed = self._home / "engines" / "hindsight" / "environment"
+        paths = [path for path in sorted(self._home.rglob("*")) if wanted and not path.is_relative_to(installed)]
         names = [_place(path.relative_to(self._home)) for path in paths if _has(path, wanted, has_words)]
         return list(dict.fromkeys(name.removesuffix("-wal") for name in names))
 

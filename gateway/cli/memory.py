@@ -7,7 +7,7 @@ import asyncio
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -40,6 +40,7 @@ def add_commands(app: typer.Typer) -> None:
     memory.command("providers")(_providers)
     memory.command("setup")(_setup)
     memory.command("sync")(_sync)
+    memory.command("engine")(_engine)
     app.add_typer(memory, name="memory")
     about = "Procedures that the assistant follows: folders with a SKILL.md."
     app.add_typer(_as_in_chat(SKILL_COMMANDS, "skills", _list_skills, about), name="skills")
@@ -236,6 +237,50 @@ def _try(provider: MemoryProvider) -> None:
         shell.tell(f"It does not answer as it should: {result.text} {result.advice}".strip())
     elif result.text:
         typer.echo(f"Found {result.text}.")
+
+
+def _engine(
+    name: Annotated[Literal["hindsight"], typer.Argument(help="The service whose server this is about.")],
+    action: Annotated[Literal["start", "stop", "status"], typer.Argument(help="What to do.")] = "status",
+    given: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="With start: an option, which is kept; repeatable."),
+    ] = None,
+    program: Annotated[
+        str | None,
+        typer.Option("--program", help="With start: hindsight-api, if it is here; instead of installing it."),
+    ] = None,
+    yes: Yes = False,
+) -> None:
+    """Start, stop or look at the server of a memory service on this machine: hindsight's, with its own PostgreSQL.
+
+    The first start asks for what it needs, and for a yes to install it. `mneme run` neither starts nor stops it.
+    """
+    from gateway.cli.engine import Engine, EngineOptions
+
+    with shell.leaving():
+        settings = Settings.load()
+        engine, known = Engine(settings.home), settings.memory.engines.get(name, {})
+        if action == "start":
+            form, said = OptionForm(EngineOptions), [*(given or ()), *([f"program={program}"] if program else ())]
+            try:
+                if new := _answers(form, said, known):
+                    keep_options(settings.home / "mneme.toml", ("memory", "engines", name), new)
+                    settings = Settings.load()
+                variables = {key: secret.get_secret_value() for key, secret in settings.variables.items()}
+                options = form.filled(settings.memory.engines[name], variables)
+            except ValueError as error:
+                raise ConfigError(str(error)) from error
+            engine = Engine(settings.home, options.program)
+            if not engine.is_installed:
+                if not yes:
+                    shell.ask_for_yes(f"The server is to be installed into {engine.environment}: 1.4 GB, some minutes.")
+                engine.install()
+            engine.start(options)
+        elif action == "stop":
+            shell.tell("hindsight has stopped." if engine.stop() else "hindsight did not run.")
+            return
+        shell.tell(engine.status())
 
 
 def _answers(form: OptionForm, given: Sequence[str], known: Mapping[str, object]) -> dict[str, Value]:

@@ -121,16 +121,21 @@ def chat(
         if answer.confirm is None:
             return answer
         if not yes:
-            show(answer.text)
-            try:
-                typer.confirm("Yes?", abort=True)
-            except typer.Abort:
-                raise typer.BadParameter(
-                    "nothing was done; answer yes, or add --yes, if this is what you mean", param_hint="--yes"
-                ) from None
+            ask_for_yes(answer.text)
         return await commands.run(answer.confirm, context)
 
     visit(work, scope)
+
+
+def ask_for_yes(markdown: str) -> None:
+    """Raises BadParameter without one."""
+    show(markdown)
+    try:
+        typer.confirm("Yes?", abort=True)
+    except typer.Abort:
+        raise typer.BadParameter(
+            "nothing was done; answer yes, or add --yes, if this is what you mean", param_hint="--yes"
+        ) from None
 
 
 def show(markdown: str) -> None:

@@ -58,3 +58,11 @@ def test_a_file_that_cannot_be_changed_is_named(home: Path, monkeypatch: pytest.
     said = ["Lives in Porto", "My flat is in Porto", "I moved to Porto in May of last year"]
     stuck = HomeFiles(home).erase(frozenset({TERMINAL}), Quoting((), said))
     assert stuck == ["mneme.log", "terminal_history"]
+
+
+def test_what_is_installed_for_an_engine_is_not_looked_through(home: Path) -> None:
+    installed, kept = home / "engines/hindsight/environment", home / "engines/hindsight/postgres"
+    for folder in (installed, kept):
+        folder.mkdir(parents=True)
+        (folder / "16384").write_text("My flat is in Porto")
+    assert HomeFiles(home).having("flat is in Porto", lambda text: False) == ["engines/hindsight/postgres/16384"]
