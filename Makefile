@@ -23,7 +23,7 @@ test:
 	@$(SETUP) && python -m ruff check . && python -m ruff format --check . && lint-imports --no-logo >&2 && python -m mypy && python -m pytest -q -n 4 --dist worksteal -m "not services"
 
 check:
-	@$(SETUP) && python -m ruff check . && python -m ruff format --check . && lint-imports --no-logo >&2 && python -m pytest -q -n 2 -m "not slow and not services"
+	@$(SETUP) && python -m ruff check . && python -m ruff format --check . && lint-imports --no-logo >&2 && python -m pytest -q -n 3 --dist worksteal -m "not slow and not services"
 
 # mem0 is a library, which runs with us in one process: its environment has us beside it. MNEME_SERVICES: where they lie.
 services:

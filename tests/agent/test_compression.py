@@ -24,6 +24,8 @@ from tests.fixtures.samples import ANA, message
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 from tests.privacy.test_incognito import on_disk
 
+pytestmark = pytest.mark.slow
+
 SMALL = "[model]\nwindow_tokens = 20000\n"
 MINE = frozenset({ANA})
 GOOD = "## Goal\n- Book the ferry to Lisbon.\n## Decisions, and what they replaced\n- 22 November 2026: nine, not ten."

@@ -22,6 +22,8 @@ from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 from tests.fixtures.skill_folders import skill_text
 
+pytestmark = pytest.mark.slow
+
 ANA = Scope.account("telegram", "42")
 ANAS = Account(platform="telegram", user_id="42")
 CHAT = Address(platform="telegram", chat_id="42")
