@@ -1,6 +1,7 @@
 """What real engines ask: a loopback server as OpenAI's, with embeddings by words and a model that answers by rule.
 
-Texts that share words lie near each other, which is good enough to see who is told what.
+Texts that share words lie near each other, which is good enough to see who is told what. A model may call a tool, and
+its answers come in pieces to who asks for them so.
 """
 
 from __future__ import annotations
@@ -13,14 +14,24 @@ import struct
 import zlib
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from aiohttp import web
 
 from tests.services.doubles.double import words
 
-Rule = Callable[[dict[str, Any]], str]
-"""The text that a chat is answered with, of its body."""
+
+@dataclass(frozen=True, kw_only=True)
+class Call:
+    """Of a tool, as a model makes it."""
+
+    tool: str
+    arguments: dict[str, Any]
+
+
+Rule = Callable[[dict[str, Any]], str | Call]
+"""The text or the call that a chat is answered with, of its body."""
 
 
 def nothing(body: dict[str, Any]) -> str:
@@ -33,6 +44,29 @@ def mem0_facts(body: dict[str, Any]) -> str:
     said = re.findall(r"user: (.*)", new)
     facts = [{"id": str(number), "text": text, "attributed_to": "user"} for number, text in enumerate(said)]
     return json.dumps({"memory": facts})
+
+
+def brv_files(body: dict[str, Any]) -> str | Call:
+    """Of each thing that brv is told one file with all of it, and what it has found as an answer. It shows its model
+    neither, but has it write programs that work on them."""
+    asked = "\n".join(str(one["content"]) for one in body["messages"] if one["role"] == "user")
+    if body["messages"][-1]["role"] == "tool":
+        return "It is done."
+    if told := re.search(r"__curate_ctx_(\w+)", asked):
+        # A file of its own for each, since brv puts what has one title into one.
+        return _program(f"""
+            const text = {told[0]};
+            const change = {{type: "UPSERT", path: "talk/told", title: "told {told[1]}", reason: "it was said"}};
+            Object.assign(change, {{summary: text.slice(0, 100), content: {{narrative: {{highlights: text}}}}}});
+            console.log(JSON.stringify((await tools.curate([change])).summary));
+        """)
+    if found := re.search(r"__query_results_\w+", asked):
+        return _program(f"setFinalResult(JSON.stringify({found[0]}));")
+    return "Nothing more."
+
+
+def _program(code: str) -> Call:
+    return Call(tool="code_exec", arguments={"code": f"// What it is asked for\n(async () => {{ {code} }})()"})
 
 
 def embedded(text: str, dimensions: int) -> list[float]:
@@ -62,13 +96,29 @@ async def model_server(rule: Rule = nothing, dimensions: int = 1536) -> AsyncIte
         usage = {"prompt_tokens": 1, "total_tokens": 1}
         return web.json_response({"object": "list", "data": data, "model": body.get("model"), "usage": usage})
 
-    async def chat(request: web.Request) -> web.Response:
+    async def chat(request: web.Request) -> web.StreamResponse:
         body = await request.json()
-        message = {"role": "assistant", "content": rule(body)}
+        answer = rule(body)
+        if isinstance(answer, Call):
+            function = {"name": answer.tool, "arguments": json.dumps(answer.arguments)}
+            calls = [{"index": 0, "id": "call_1", "type": "function", "function": function}]
+            message: dict[str, Any] = {"role": "assistant", "content": None, "tool_calls": calls}
+        else:
+            message = {"role": "assistant", "content": answer}
+        reason = "tool_calls" if isinstance(answer, Call) else "stop"
         usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
-        choice = {"index": 0, "message": message, "finish_reason": "stop"}
-        named = {"id": "1", "object": "chat.completion", "created": 1, "model": body.get("model")}
-        return web.json_response({**named, "choices": [choice], "usage": usage})
+        named = {"id": "1", "created": 1, "model": body.get("model")}
+        if not body.get("stream"):
+            choice = {"index": 0, "message": message, "finish_reason": reason}
+            return web.json_response({**named, "object": "chat.completion", "choices": [choice], "usage": usage})
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(request)
+        for delta, end in ((message, None), ({}, reason)):
+            choice = {"index": 0, "delta": delta, "finish_reason": end}
+            piece = {**named, "object": "chat.completion.chunk", "choices": [choice], "usage": usage if end else None}
+            await response.write(f"data: {json.dumps(piece)}\n\n".encode())
+        await response.write(b"data: [DONE]\n\n")
+        return response
 
     app = web.Application(client_max_size=50_000_000)
     routes = [web.get("/v1/models", models), web.post("/v1/embeddings", embeddings)]

@@ -6,7 +6,6 @@
 set -u
 cd "$(dirname "$0")/../.."
 root=${MNEME_SERVICES:-${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/mneme-services}
-wanted=${*:-mem0 hindsight openviking byterover honcho supermemory supermemory-v4}
 mkdir -p "$root"
 
 # $1: name; the rest: what is installed. The folder keeps what it was made of.
@@ -20,35 +19,45 @@ made() {
     fi
     echo "$name: installing $* into $folder ..."
     rm -rf "$folder"
+    began=$(date +%s)
     if install_"$kind" "$@" >"$root/$name.log" 2>&1; then
         printf '%s' "$*" >"$folder/ready"
-        echo "$name: ready in $folder"
+        echo "$name: ready in $folder after $(($(date +%s) - began)) s"
     else
         echo "$name: CANNOT BE INSTALLED HERE, so it is left out; $root/$name.log says why:"
         tail -n 3 "$root/$name.log"
     fi
 }
 
+# Without bytecode: of what an environment holds, a small part is ever imported.
 install_python() {
-    "${PYTHON:-python3}" -m venv "$folder" && "$folder/bin/python" -m pip install -q --no-input \
+    "${PYTHON:-python3}" -m venv "$folder" && "$folder/bin/python" -m pip install -q --no-input --no-compile \
         --disable-pip-version-check --root-user-action ignore "$@"
 }
 
 install_node() {
+    if ! node -e 'process.exit(parseInt(process.versions.node) < 20)' || ! command -v npm; then
+        echo "It needs Node.js 20 or later with npm."
+        return 1
+    fi
     mkdir -p "$folder" && npm install --silent --no-audit --no-fund --prefix "$folder" "$@"
 }
 
-for engine in $wanted; do
-    kind=python
-    case $engine in
-    # It is a library, and runs with us in one process.
-    mem0) made mem0 --editable "$PWD[test,mem0]" --constraint constraints.txt ;;
-    hindsight) made hindsight "hindsight-api-slim[embedded-db]==1.1.0" ;;
-    openviking) made openviking "openviking==0.5.2" ;;
-    byterover) kind=node && made byterover "byterover-cli@3.14.0" ;;
-    honcho) made honcho "honcho-ai==2.7.0" ;;
-    supermemory) made supermemory "supermemory==5.0.1" ;;
-    supermemory-v4) made supermemory-v4 "supermemory==3.50.0" ;;
-    *) echo "$engine: there is no such engine" >&2 && exit 2 ;;
-    esac
-done
+# Several are made two at a time, what takes longest first.
+if [ $# -ne 1 ]; then
+    [ $# -gt 0 ] || set -- openviking hindsight byterover mem0 honcho supermemory supermemory-v4
+    printf '%s\n' "$@" | xargs -n 1 -P 2 sh tests/services/setup.sh
+    exit
+fi
+kind=python
+case $1 in
+# It is a library, and runs with us in one process.
+mem0) made mem0 --editable "$PWD[test,mem0]" --constraint constraints.txt ;;
+hindsight) made hindsight "hindsight-api-slim[embedded-db]==1.1.0" ;;
+openviking) made openviking "openviking==0.5.2" ;;
+byterover) kind=node && made byterover "byterover-cli@3.14.0" ;;
+honcho) made honcho "honcho-ai==2.7.0" ;;
+supermemory) made supermemory "supermemory==5.0.1" ;;
+supermemory-v4) made supermemory-v4 "supermemory==3.50.0" ;;
+*) echo "$1: there is no such engine" >&2 && exit 2 ;;
+esac

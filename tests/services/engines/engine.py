@@ -25,12 +25,13 @@ from typing import Any
 from urllib.error import URLError
 from urllib.request import urlopen
 
-from tests.services.model_server import Rule, mem0_facts, model_server, nothing
+from tests.services.model_server import Rule, brv_files, mem0_facts, model_server, nothing
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
 ROOT = Path(os.environ.get("MNEME_SERVICES") or CACHE / "mneme-services")
 DIMENSIONS = 1536
 """Of the embeddings, for each engine the same: in fewer, words fall together, and what is found says nothing."""
+BRV = "node_modules/.bin/brv"
 START_S = 90.0
 END_S = 20.0
 
@@ -197,6 +198,14 @@ def _openviking(folder: Path) -> Iterator[Running]:
             yield Running(options={"url": url, "key": "VIKING_KEY"}, variables={"VIKING_KEY": key})
 
 
+@contextmanager
+def _byterover(folder: Path) -> Iterator[Running]:
+    """Its program starts what it needs, and ends it with the provider."""
+    with models(brv_files) as url:
+        program = {"brv_path": str(ROOT / "byterover" / BRV), "account_url": url.removesuffix("/v1")}
+        yield Running(options={"url": url, "model": "rules", **program})
+
+
 ENGINES: Mapping[str, Engine] = {
     "mem0": Engine(name="mem0", missing=_no_mem0, running=_mem0, search_tool="mem0_search", add_tool="mem0_add"),
     "hindsight": Engine(
@@ -212,5 +221,12 @@ ENGINES: Mapping[str, Engine] = {
         running=_openviking,
         search_tool="viking_search",
         add_tool="viking_remember",
+    ),
+    "byterover": Engine(
+        name="byterover",
+        missing=lambda: installed("byterover", BRV),
+        running=_byterover,
+        search_tool="brv_search",
+        add_tool="brv_curate",
     ),
 }

@@ -12,7 +12,7 @@ import pytest
 from core.errors import DeliveryError
 from core.memory.service import Entry, RemoteService, Told
 from tests.fixtures.provider_contract import ASKED, SAID
-from tests.fixtures.provider_harness import ANA, harness
+from tests.fixtures.provider_harness import ANA, BEN, harness
 from tests.services.engines.conftest import EngineSubject
 from tests.services.test_conformance import (
     TestContract,
@@ -71,3 +71,15 @@ async def test_what_is_not_made_yet_is_erased_when_it_is(subject: EngineSubject,
         assert refusals <= {"hindsight has not made facts of it yet"}
         assert not await own._run(partial(provider.holds, entry))
         assert await one.recalled(ASKED) == []
+
+
+@pytest.mark.parametrize("engine", ["byterover"], indirect=True)
+async def test_its_model_answers_from_the_files_of_whoever_asks(subject: EngineSubject, home: Path) -> None:
+    async with harness(home, [subject.made(home)], 20) as one, one.working():
+        await one.turn(SAID)
+        await one.carried(1)
+        tools = {tool.name: tool for tool in await one.memory.tools()}
+        mine, other = await one.context(ANA), await one.context(BEN)
+        assert "Porto" in await tools["brv_query"].run({"query": ASKED}, mine)
+        assert await tools["brv_query"].run({"query": ASKED}, other) == "It knows nothing of it."
+        assert "It has 1 files" in await tools["brv_status"].run({}, mine)
