@@ -231,3 +231,9 @@ def text_of(thing: Any, *names: str) -> str:
     """The first of these fields that holds a text; empty where none does."""
     found = (thing.get(name) for name in names) if isinstance(thing, dict) else ()
     return next((one for one in found if isinstance(one, str) and one), "")
+
+
+def number_of(thing: Json, name: str) -> float:
+    """What this field holds; 0 where it is no number."""
+    value = thing.get(name)
+    return float(value) if isinstance(value, int | float) else 0.0

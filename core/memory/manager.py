@@ -123,7 +123,7 @@ class MemoryManager:
     async def queue_prefetch(self, text: str, context: ToolContext) -> None:
         if context.session.is_remembered and not is_smalltalk(text):
             for one in self._asked(context):
-                if implements(one.provider, "queue_prefetch"):
+                if one.provider.is_reflecting and implements(one.provider, "queue_prefetch"):
                     self._search(one, "queue_prefetch", text, context)
 
     async def turn_over(self, session: Session, rows: Sequence[Message]) -> None:

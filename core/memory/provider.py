@@ -39,6 +39,8 @@ class MemoryProvider(ABC):
     a default; the metadata of a field may have a ``help``."""
     is_searching: bool = True
     """Whether `prefetch` searches for the text, so that small talk can be skipped."""
+    is_reflecting: bool = True
+    """Whether `queue_prefetch`, where there is one, is called."""
 
     @property
     @abstractmethod

@@ -19,25 +19,27 @@ import re
 import secrets
 import zlib
 from abc import abstractmethod
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Concatenate, Literal, ParamSpec
 
 from pydantic import Field
 
-from config.files import replace_file
+from config.files import Secret, replace_file
 from config.masking import masked
-from core.errors import ConfigError, DeliveryError, Refused
+from core.errors import ConfigError, DeliveryError, Refused, ToolError
 from core.guard.fence import said
-from core.guard.guard import SERVICE_LINES, Arguments, service_lines, tool_of
+from core.guard.guard import SERVICE_LINES, Arguments, service_lines, service_text, tool_of
+from core.memory.http import JsonService
 from core.memory.provider import Forgotten, MemoryProvider
 from core.store.notes import NoteChange
 from core.text.normalize import on_one_line
 from core.types import Message, Scope, Session, Tool, ToolContext
 
+P = ParamSpec("P")
 Kind = Literal["turn", "note", "tool"]
 QUERY_CHARS = 1_000
 ANSWER_CHARS = 4_000
@@ -53,6 +55,21 @@ class ServiceOptions:
 
     namespace: str = field(default="mneme", metadata={"help": "how the names begin under which things are kept there"})
     limit: int = field(default=8, metadata={"help": "how many memories a turn is given at most"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class AskedOptions(ServiceOptions):
+    """Of one that can be asked what it makes of a question (`RemoteService.ask`)."""
+
+    reflect: bool = field(default=False, metadata={"help": "whether it is asked so after each turn, for the next one"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerOptions(ServiceOptions):
+    """Of a `ServerService`."""
+
+    url: str
+    key: Secret = field(default=Secret(""), metadata={"help": "its key; a server of yours may need none", "ask": True})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,8 +187,11 @@ class Record:
             os.fsync(file.fileno())
 
 
-class Query(Arguments):
+class Question(Arguments):
     query: str = Field(min_length=1, max_length=QUERY_CHARS)
+
+
+class Query(Question):
     limit: int = Field(default=10, ge=1, le=SERVICE_LINES)
 
 
@@ -179,18 +199,25 @@ class Content(Arguments):
     content: str = Field(min_length=1, max_length=2_000)
 
 
-class RemoteService(MemoryProvider):
-    """A service names `find`, `keep`, `erase` and `holds`, `probe`, `shutdown` and the tools that it has beside these
-    two; an extra hook where it can do more."""
+class _Forget(Arguments):
+    memory_id: str
 
-    search_tool = add_tool = ""
+
+class RemoteService(MemoryProvider):
+    """A service names `find`, `keep`, `erase` and `holds`, `probe` and `shutdown`; `ask` and `take_out` where it can do
+    that, and the tools that it has beside these four."""
+
+    search_tool = add_tool = ask_tool = forget_tool = ""
     """As the service's users know them; empty for none."""
+    taken_out = "has taken it out"
+    """What the last of them has done."""
     record: Record
 
     def __init__(self, options: ServiceOptions) -> None:
         if _NAMESPACE.fullmatch(options.namespace) is None:
             raise ConfigError("namespace should be up to 20 small letters and digits.")
         self._namespace, self._limit = options.namespace, max(1, options.limit)
+        self.is_reflecting = isinstance(options, AskedOptions) and options.reflect
 
     @abstractmethod
     async def find(self, space: str, query: str, limit: int) -> Sequence[Found]:
@@ -207,6 +234,14 @@ class RemoteService(MemoryProvider):
     @abstractmethod
     async def holds(self, entry: Entry) -> bool:
         """Looks there whether anything of it is still found."""
+
+    async def ask(self, space: str, query: str) -> str:
+        """What it makes of a question, out of all that it has; empty for nothing."""
+        return ""
+
+    async def take_out(self, space: str, memory_id: str) -> bool:
+        """One memory, by its id as the search tool shows it; False where the space has none."""
+        return False
 
     def space(self, scope: Scope) -> str:
         """As different as the scopes are, and always the same; what they are called is not said."""
@@ -230,9 +265,21 @@ class RemoteService(MemoryProvider):
         in_turn = [one for group in zip_longest(*found) for one in group if one is not None]
         return sorted(in_turn, key=lambda one: -one.score)[:limit]
 
+    async def queue_prefetch(self, text: str, context: ToolContext) -> Sequence[str]:
+        """What it makes of the turn, a line each, so that what comes again is not sent again."""
+        asked = clean(text)[:QUERY_CHARS]
+        said = await self._each(context, self.ask, asked) if self.is_reflecting and asked else []
+        lines = [line.strip() for one in said for line in one.splitlines()]
+        return [line_of(Found(id="reflection", text=line)) for line in lines if line][: self._limit]
+
     async def tools(self) -> Sequence[Tool]:
-        search = [tool_of(self.search_tool, Query, self._searched, PROMPTS)] if self.search_tool else []
-        return [*search, *([tool_of(self.add_tool, Content, self._added, PROMPTS)] if self.add_tool else [])]
+        made: Sequence[tuple[str, type[Arguments], Any]] = (
+            (self.search_tool, Query, self._searched),
+            (self.add_tool, Content, self._added),
+            (self.ask_tool, Question, self._asked),
+            (self.forget_tool, _Forget, self._taken_out),
+        )
+        return [tool_of(name, arguments, run, PROMPTS) for name, arguments, run in made if name]
 
     async def _searched(self, asked: Query, context: ToolContext) -> str:
         """Each memory with the id by which other tools take it."""
@@ -243,6 +290,36 @@ class RemoteService(MemoryProvider):
     async def _added(self, asked: Content, context: ToolContext) -> str:
         await self.add(asked.content, context)
         return "It is kept."
+
+    async def _asked(self, asked: Question, context: ToolContext) -> str:
+        return await self.said(context, self.ask, clean(asked.query))
+
+    async def _taken_out(self, asked: _Forget, context: ToolContext) -> str:
+        await self.change(asked.memory_id, context, self.take_out)
+        return f"{self.name} {self.taken_out}."
+
+    async def said(
+        self, context: ToolContext, ask: Callable[Concatenate[str, P], Awaitable[str]], *of: P.args, **how: P.kwargs
+    ) -> str:
+        """For a tool: what `ask` says of each space that may be seen, as it may be shown."""
+        shown = [service_text(self.name, one) for one in await self._each(context, ask, *of, **how)]
+        return "\n\n".join(filter(None, shown)) or "It has nothing to say."
+
+    async def _each(
+        self, context: ToolContext, ask: Callable[Concatenate[str, P], Awaitable[str]], *of: P.args, **how: P.kwargs
+    ) -> Sequence[str]:
+        return [await ask(self.space(scope), *of, **how) for scope in sorted(context.scopes)]
+
+    async def change(self, memory_id: str, context: ToolContext, change: Callable[[str, str], Awaitable[bool]]) -> None:
+        """For a tool: has `change` do it to one memory of whoever asks. Raises ToolError; what is another's is as one
+        that is not there."""
+        if context.scope.is_room:
+            raise ToolError("In a room no memory is changed or taken out by a tool.")
+        memory_id = memory_id.strip().removeprefix(f"{self.name}:")
+        for scope in sorted(context.scopes):
+            if await change(self.space(scope), memory_id):
+                return
+        raise ToolError(f"There is no memory with this id; {self.search_tool} shows those there are.")
 
     async def sync_turn(self, session: Session, messages: Sequence[Message], key: str) -> None:
         if lines := told_turn(session, messages):
@@ -304,6 +381,25 @@ class RemoteService(MemoryProvider):
             if await self.holds(entry):
                 raise DeliveryError(f"{self.name} still finds what it has erased")
             self.record.drop(entry.key)
+
+
+class ServerService(RemoteService):
+    """A service at `url`: its cloud, or a server of one's own. It knows us by a key in a header."""
+
+    cloud: ClassVar[str]
+
+    def __init__(self, options: ServerOptions, *headers: str) -> None:
+        """`headers`: those that hold the key as it stands, beside Authorization."""
+        super().__init__(options)
+        key, self._is_cloud = options.key.value, options.url == self.cloud
+        if self._is_cloud and not key:
+            raise ConfigError(f"{self.name} needs the key of its cloud, or the url of your server.")
+        named = {"Authorization": f"Bearer {key}", **dict.fromkeys(headers, key)} if key else {}
+        self._http = JsonService(self.name, options.url, named)
+        self.where = "its cloud" if self._is_cloud else f"a server at {self._http.url.host}"
+
+    async def shutdown(self) -> None:
+        await self._http.close()
 
 
 def told_turn(session: Session, messages: Sequence[Message]) -> Sequence[tuple[Literal["user", "assistant"], str]]:

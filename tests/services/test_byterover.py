@@ -17,7 +17,8 @@ import pytest
 from core.errors import ConfigError, Refused
 from core.memory.http import Patience
 from core.memory.plugins import Plugins
-from core.memory.services.byterover import TOLD_BYTES, ByteRover, Ledger, Tree
+from core.memory.services._byterover_tree import Ledger, Tree
+from core.memory.services.byterover import TOLD_BYTES, ByteRover
 from tests.fixtures.provider_contract import ASKED, SAID
 from tests.fixtures.provider_harness import ANA, BEN, ProviderHarness, harness
 from tests.services.doubles.byterover import ByteRoverDouble
@@ -161,7 +162,7 @@ async def test_its_model_answers_a_question_from_ones_own_files(home: Path) -> N
         assert list(tools) == ["brv_search", "brv_curate", "brv_query", "brv_status"]
         mine, other = await one.context(ANA), await one.context(BEN)
         assert "Porto" in await tools["brv_query"].run({"query": ASKED}, mine)
-        assert await tools["brv_query"].run({"query": ASKED}, other) == "It knows nothing of it."
+        assert await tools["brv_query"].run({"query": ASKED}, other) == "It has nothing to say."
         assert "It has 1 files" in await tools["brv_status"].run({}, mine)
         assert "It has 0 files" in await tools["brv_status"].run({}, other)
         assert [asked for asked in double.asked if "query" in asked] == ["POST /brv/query"]

@@ -14,6 +14,7 @@ import pytest
 
 from core.memory.http import Patience
 from core.memory.provider import MemoryProvider
+from core.memory.service import AskedOptions
 from core.store.notes import NoteChange
 from core.types import Scope
 from tests.fixtures.provider_contract import ASKED, SAID, ServiceContract, Subject
@@ -176,6 +177,30 @@ async def test_a_turn_goes_on_whatever_a_search_comes_to(
         assert "Porto" in "\n".join(await one.recalled(ASKED))
 
 
+async def test_after_three_failures_it_is_asked_no_more_until_it_has_rested(
+    subject: ServiceSubject, home: Path
+) -> None:
+    async with harness(home, [subject.made(home)]) as one, one.working():
+        await one.turn(SAID)
+        await one.carried(1)
+        subject.fails("failing")
+        context = await one.context(ANA)
+        for _ in range(3):
+            assert await one.memory.prefetch(ASKED, context) == []
+            await one.memory.queue_prefetch(ASKED, context)
+            await asyncio.gather(*one.searches())
+        state = one.memory.states[subject.service.name]
+        assert state.startswith("out of order, tried again now and then: ")
+        assert [kind for kind, *_ in one.notices] == ["down"]
+        before = len(subject.double.asked)
+        assert await one.memory.prefetch(ASKED, context) == []
+        assert len(subject.double.asked) == before
+        subject.double.fault = "well"
+        one.clock.advance(seconds=60)
+        assert "Porto" in "\n".join(await one.memory.prefetch(ASKED, context))
+        assert one.memory.states[subject.service.name].startswith("works")
+
+
 async def test_what_waited_when_the_process_ended_is_told_by_the_next_once(subject: ServiceSubject, home: Path) -> None:
     said = [SAID, "My brother Rui lives in Braga.", "Our boat is called Molly."]
     async with harness(home, [subject.made(home)]) as one:
@@ -192,6 +217,28 @@ async def test_what_waited_when_the_process_ended_is_told_by_the_next_once(subje
         await one.carried(3)
         assert [await subject.copies(one, text) for text in said] == [1, 1, 1]
         assert "Porto" in "\n".join(await one.recalled(ASKED))
+
+
+async def test_what_it_makes_of_a_turn_comes_with_the_next_where_that_is_set(
+    subject: ServiceSubject, home: Path
+) -> None:
+    if not issubclass(subject.made(home).options or object, AskedOptions):
+        pytest.skip(f"{subject.service.name} can be asked for single memories only")
+    for is_set in (False, True):
+        provider = subject.service.made(home, subject.double, reflect=is_set)
+        async with harness(home, [provider]) as one, one.working():
+            if not is_set:
+                await one.turn(SAID)
+                await one.carried(1)
+                subject.double.work()
+            before = len(subject.double.asked)
+            mine, other = await one.context(ANA), await one.context(BEN)
+            for context in (mine, other):
+                await one.memory.queue_prefetch(ASKED, context)
+                await asyncio.gather(*one.searches())
+            assert (len(subject.double.asked) > before) == is_set
+            assert ("Porto" in "\n".join(await one.memory.prefetch("What else is new?", mine))) == is_set
+            assert await one.memory.prefetch("What else is new?", other) == []
 
 
 async def test_its_tools_find_and_keep_for_whoever_asks(subject: ServiceSubject, home: Path) -> None:

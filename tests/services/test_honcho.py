@@ -145,7 +145,7 @@ async def test_a_tool_concludes_and_takes_out_what_is_ones_own(honcho: HonchoDou
         assert f"honcho:{number} Ana keeps bees." in await tools["honcho_search"].run(
             {"query": "who keeps bees?"}, mine
         )
-        for context, why in ((other, "There is no conclusion"), (room, "In a room")):
+        for context, why in ((other, "There is no memory"), (room, "In a room")):
             with pytest.raises(ToolError, match=why):
                 await conclude.run({"delete_id": f"honcho:{number}"}, context)
         for asked in ({}, {"conclusion": "x", "delete_id": number}):
@@ -157,7 +157,7 @@ async def test_a_tool_concludes_and_takes_out_what_is_ones_own(honcho: HonchoDou
 
 
 async def test_it_reasons_and_describes_for_whoever_asks(honcho: HonchoDouble, home: Path) -> None:
-    async with harness(home, [HONCHO.made(home, honcho, dialectic=True)]) as one, one.working():
+    async with harness(home, [HONCHO.made(home, honcho, reflect=True)]) as one, one.working():
         await one.turn(SAID)
         await one.carried(1)
         honcho.work()

@@ -48,7 +48,7 @@ async def test_tools_read_and_take_out_what_is_ones_own(home: Path) -> None:
         assert SAID in await tools["viking_read"].run({"uri": f"openviking:{uri}"}, mine)
         for tool, context, why in (
             ("viking_read", other, "nothing at this address"),
-            ("viking_forget", other, "nothing at this address"),
+            ("viking_forget", other, "no memory with this id"),
             ("viking_forget", room, "In a room"),
         ):
             with pytest.raises(ToolError, match=why):

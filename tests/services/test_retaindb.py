@@ -31,7 +31,7 @@ async def test_a_tool_takes_out_what_is_ones_own(home: Path) -> None:
         with pytest.raises(ToolError, match="There is no memory"):
             await tools["retaindb_forget"].run({"memory_id": "../../x"}, mine)
         assert SAID in await tools["retaindb_profile"].run({}, mine)
-        assert await tools["retaindb_profile"].run({}, other) == "It knows nothing."
+        assert await tools["retaindb_profile"].run({}, other) == "It has nothing to say."
         assert SAID in await tools["retaindb_context"].run({"query": "where does Ines live?"}, mine)
         assert "Porto" not in await tools["retaindb_context"].run({"query": "where does Ines live?"}, other)
         assert len(double.texts()) == 1

@@ -13,46 +13,36 @@ import re
 import shutil
 import signal
 import time
-import zlib
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from pydantic import Field
-
-from config.files import Secret, read_file, replace_file
+from config.files import Secret
 from config.settings import passed_on
 from core.errors import ConfigError, DeliveryError, Refused
 from core.guard.guard import Arguments, service_text, tool_of
 from core.memory import http
-from core.memory.http import ANSWER_BYTES, SEARCH, objects, text_of
-from core.memory.service import PROMPTS, QUERY_CHARS, Entry, Found, RemoteService, ServiceOptions, Told, clean
-from core.text.normalize import on_one_line
+from core.memory.http import ANSWER_BYTES, SEARCH, number_of, objects, text_of
+from core.memory.service import PROMPTS, AskedOptions, Entry, Found, RemoteService, Told
+from core.memory.services._byterover_tree import Ledger, Tree, read_object
 from core.types import Tool, ToolContext
 
 TOLD_BYTES = 100_000
 """Of one argument of a program; Linux takes 128 KiB."""
-FILE_BYTES = 1_000_000
 MOST_FOUND = 50
 LOG_ENTRIES = 50
 GRACE_S = 1.5
 """For its server to end by itself."""
-GENERATED = ("_index.md", "_manifest.json")
-DERIVED = (".overview.md", ".abstract.md")
-"""What brv makes of the files of a tree, and makes anew."""
 PASSED_ON = ("PATH", "LANG", "TZ", "HTTPS_PROXY", "NO_PROXY", "NODE_EXTRA_CA_CERTS")
 _WRONG_KEY = re.compile(r"\b40[13]\b|unauthori[sz]ed|api[ _-]?key", re.IGNORECASE)
-_FRONT = re.compile(r"\A---\n(.*?)\n---\n", re.DOTALL)
-_UPDATED = re.compile(r"^updatedAt: '?([\dT:.Z+-]+)", re.MULTILINE)
-_HEADING = re.compile(r"^(#+ .*|\*\*[\w ]+:\*\*)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(ServiceOptions):
+class Options(AskedOptions):
     url: str = field(metadata={"help": "an OpenAI-compatible server for the model that brv keeps things by"})
     model: str = field(metadata={"help": "that model"})
     key: Secret = field(default=Secret(""), metadata={"help": "the key of that server", "ask": True})
@@ -60,14 +50,10 @@ class Options(ServiceOptions):
     account_url: str = field(default="", metadata={"help": "where brv looks for its account service, if elsewhere"})
 
 
-class _Question(Arguments):
-    query: str = Field(min_length=1, max_length=QUERY_CHARS)
-
-
 class ByteRover(RemoteService):
     name = "byterover"
     options = Options
-    search_tool, add_tool = "brv_search", "brv_curate"
+    search_tool, add_tool, ask_tool = "brv_search", "brv_curate", "brv_query"
 
     def __init__(self, options: Options) -> None:
         super().__init__(options)
@@ -112,7 +98,7 @@ class ByteRover(RemoteService):
                 self._home, self._is_connected = None, False
 
     async def _about(self, folder: Path) -> str:
-        status = await self._asked(folder, "status")
+        status = await self._run(folder, "status")
         await self._connect(folder)
         if not (version := text_of(status, "cliVersion")):
             raise DeliveryError("brv does not say which version it is")
@@ -122,16 +108,15 @@ class ByteRover(RemoteService):
         tree = self._tree(space)
         if not tree.is_there or not query:
             return []
-        answer = await self._asked(
+        answer = await self._run(
             tree.folder, "search", "--limit", str(min(limit, MOST_FOUND)), text=query, limit_s=SEARCH.total_s
         )
         found = []
         for one in objects(answer, "results"):
             # What it has in mind may be gone from the tree.
-            path, score = text_of(one, "path"), one.get("score")
+            path = text_of(one, "path")
             if (said := tree.said(path)) is not None:
-                weight = float(score) if isinstance(score, int | float) else 0.0
-                found.append(Found(id=path, text=said[0], at=said[1], score=weight))
+                found.append(Found(id=path, text=said[0], at=said[1], score=number_of(one, "score")))
         return found
 
     async def keep(self, space: str, told: Told) -> Sequence[str]:
@@ -147,7 +132,7 @@ class ByteRover(RemoteService):
             await self._connect(tree.folder)
             ledger.begin(told.key)
             try:
-                answer = await self._asked(tree.folder, "curate", text=told.text)
+                answer = await self._run(tree.folder, "curate", text=told.text)
             except _Failed:
                 # It has ended, so that nothing more comes of it.
                 ledger.finish(told.key)
@@ -171,18 +156,15 @@ class ByteRover(RemoteService):
         return tree.folder.is_dir() and bool(Ledger(tree).files_of(entry.key))
 
     async def tools(self) -> Sequence[Tool]:
-        query = tool_of("brv_query", _Question, self._query, PROMPTS)
-        return [*await super().tools(), query, tool_of("brv_status", Arguments, self._status, PROMPTS)]
+        return [*await super().tools(), tool_of("brv_status", Arguments, self._status, PROMPTS)]
 
-    async def _query(self, asked: _Question, context: ToolContext) -> str:
-        """What its model answers, out of the tree of each scope."""
-        said = []
-        for tree in (self._tree(self.space(scope)) for scope in sorted(context.scopes)):
-            if tree.is_there:
-                await self._connect(tree.folder)
-                answer = await self._asked(tree.folder, "query", text=clean(asked.query))
-                said.append(service_text(self.name, text_of(answer, "result")))
-        return "\n\n".join(filter(None, said)) or "It knows nothing of it."
+    async def ask(self, space: str, query: str) -> str:
+        """What its model answers, out of the tree of the space."""
+        tree = self._tree(space)
+        if not tree.is_there:
+            return ""
+        await self._connect(tree.folder)
+        return text_of(await self._run(tree.folder, "query", text=query), "result")
 
     async def _status(self, _: Arguments, context: ToolContext) -> str:
         kept = sum(len(self._tree(self.space(scope)).marks()) for scope in context.scopes)
@@ -191,7 +173,7 @@ class ByteRover(RemoteService):
     async def _arrived(self, ledger: Ledger, told: Told) -> bool:
         """Whether an earlier try has; its program may have been ended while its server went on."""
         if (since := ledger.begun.get(told.key)) is not None:
-            entries = await self._asked(ledger.tree.folder, "curate", "view", "--limit", str(LOG_ENTRIES))
+            entries = await self._run(ledger.tree.folder, "curate", "view", "--limit", str(LOG_ENTRIES))
             for one in objects(entries):
                 started = one.get("startedAt")
                 if not isinstance(started, int) or started < since or one.get("input") != {"context": told.text}:
@@ -206,7 +188,7 @@ class ByteRover(RemoteService):
         """Tells brv its model, whose server it asks. The key goes by the environment, where nobody else sees it."""
         if not self._is_connected:
             server = ("openai-compatible", "--base-url", self._options.url, "--model", self._options.model)
-            await self._asked(folder, "providers", "connect", *server)
+            await self._run(folder, "providers", "connect", *server)
             self._is_connected = True
 
     def _tree(self, space: str) -> Tree:
@@ -220,13 +202,13 @@ class ByteRover(RemoteService):
             if path not in (tree.root, tree.state / "config.json"):
                 _remove(path)
         projects = self._home / "data" / "projects"
-        known = _read(self._home / "data" / "registry.json").get("projects")
+        known = read_object(self._home / "data" / "registry.json").get("projects")
         for folder, project in known.items() if isinstance(known, dict) else ():
             storage = Path(text_of(project, "storagePath") or projects)
             if Path(folder).name == tree.folder.name and storage.parent == projects:
                 _remove(storage)
 
-    async def _asked(self, folder: Path, *words: str, text: str | None = None, limit_s: float | None = None) -> Any:
+    async def _run(self, folder: Path, *words: str, text: str | None = None, limit_s: float | None = None) -> Any:
         """The data of its last line. Raises DeliveryError."""
         limit_s = limit_s or http.WRITE.total_s
         command = [self._brv, *words, "--format", "json", *(() if text is None else ("--", text))]
@@ -262,7 +244,7 @@ class ByteRover(RemoteService):
     def _server(self) -> tuple[int, int]:
         """Number of the process that brv leaves behind, and since when it runs, in ms; 0 where there is none."""
         assert self._home is not None
-        told = _read(self._home / "data" / "daemon.json")
+        told = read_object(self._home / "data" / "daemon.json")
         pid, since = told.get("pid"), told.get("startedAt")
         return (pid, since) if isinstance(pid, int) and pid > 1 and isinstance(since, int) else (0, 0)
 
@@ -282,108 +264,6 @@ class ByteRover(RemoteService):
 
 class _Failed(DeliveryError):
     """brv says itself that it has failed."""
-
-
-class Tree:
-    """What brv keeps for a space: Markdown files in folders."""
-
-    def __init__(self, home: Path, space: str) -> None:
-        self.folder = home / "spaces" / space
-        self.state = self.folder / ".brv"
-        self.root = self.state / "context-tree"
-        self.ledger = home / "ledgers" / f"{space}.json"
-
-    @property
-    def is_there(self) -> bool:
-        return self.root.is_dir()
-
-    def marks(self) -> dict[str, int]:
-        """Of each file, without those that brv makes of the others, what changes with it."""
-        return {
-            path.relative_to(self.root).as_posix(): zlib.crc32(path.read_bytes())
-            for path in self.root.rglob("*.md")
-            if path.is_file() and path.name not in GENERATED and not path.name.endswith(DERIVED)
-        }
-
-    def said(self, path: str) -> tuple[str, str] | None:
-        """The text of a file, and since when; None for what is no file of the tree."""
-        file = self.root / path
-        try:
-            if ".." in file.parts or not file.resolve().is_relative_to(self.root.resolve()):
-                return None
-            content = read_file(file, FILE_BYTES).decode("utf-8", "replace")
-        except (OSError, ValueError):
-            return None
-        front = _FRONT.match(content)
-        since = _UPDATED.search(front[1]) if front else None
-        return on_one_line(_HEADING.sub("", content[front.end() if front else 0 :])), since[1] if since else ""
-
-    def remove(self, path: str) -> None:
-        """A file, what brv has made of it, and the folders that hold nothing else."""
-        file = self.root / path
-        for one in (file, *(file.with_name(file.stem + ending) for ending in DERIVED)):
-            one.unlink(missing_ok=True)
-        for folder in file.parents:
-            for name in GENERATED:
-                (folder / name).unlink(missing_ok=True)
-            if folder == self.root:
-                break
-            with suppress(OSError):
-                folder.rmdir()
-
-
-class Ledger:
-    """Which files of a tree came of which entry. What is changed while one is told is of that one; what is changed at
-    another time, since brv also works by itself, is of all. What goes meanwhile has gone into what is changed."""
-
-    def __init__(self, tree: Tree) -> None:
-        self.tree = tree
-        kept = _read(tree.ledger)
-        self._seen: dict[str, int] = kept.get("seen", {})
-        self._files: dict[str, list[str]] = kept.get("files", {})
-        self.begun: dict[str, int] = kept.get("begun", {})
-        """Since when, in ms, what is not known to have come to an end."""
-        self._settle(list(self.begun) or list(self._files))
-
-    def begin(self, key: str) -> None:
-        self._files.setdefault(key, [])
-        self.begun.setdefault(key, time.time_ns() // 1_000_000)
-        self._save()
-
-    def finish(self, key: str) -> None:
-        self._files.setdefault(key, [])
-        self._settle([key])
-        self.begun.pop(key, None)
-        self._save()
-
-    def files_of(self, key: str) -> Sequence[str]:
-        return self._files.get(key, ())
-
-    def take_out(self, key: str) -> None:
-        """A file that came of several goes as a whole."""
-        gone = set(self._files.pop(key, ()))
-        for path in gone:
-            self.tree.remove(path)
-            self._seen.pop(path, None)
-        self._files = {other: [path for path in files if path not in gone] for other, files in self._files.items()}
-        self.begun.pop(key, None)
-        self._save()
-
-    def _settle(self, keys: Iterable[str]) -> None:
-        now = self.tree.marks()
-        changed = {path for path, mark in now.items() if self._seen.get(path) != mark}
-        gone = {*self._seen} - {*now}
-        for key, files in self._files.items():
-            gained = changed if key in keys or not gone.isdisjoint(files) else set()
-            self._files[key] = sorted(gained | {*files} - gone)
-        if changed or gone:
-            self._seen = now
-            self._save()
-
-    def _save(self) -> None:
-        self.tree.ledger.parent.mkdir(mode=0o700, exist_ok=True)
-        kept = {"seen": self._seen, "files": self._files, "begun": self.begun}
-        replace_file(self.tree.ledger, json.dumps(kept).encode())
 
 
 async def _output(command: Sequence[str], folder: Path, environ: Mapping[str, str]) -> bytes:
@@ -441,14 +321,6 @@ def _command(pid: int) -> bytes | None:
         return Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
         return b"" if Path("/proc/self").exists() else None
-
-
-def _read(file: Path) -> dict[str, Any]:
-    """An object that a file holds; an empty one for what is none."""
-    with suppress(OSError, ValueError):
-        if isinstance(found := json.loads(file.read_bytes()), dict):
-            return found
-    return {}
 
 
 def _remove(path: Path) -> None:

@@ -9,12 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from config.files import Secret
 from core.errors import ConfigError, DeliveryError
-from core.guard.guard import service_text, tool_of
-from core.memory.http import SEARCH, JsonService, objects, segment, text_of
-from core.memory.service import PROMPTS, Entry, Found, Query, RemoteService, ServiceOptions, Told, clean
-from core.types import Tool, ToolContext
+from core.memory.http import SEARCH, objects, segment, text_of
+from core.memory.service import AskedOptions, Entry, Found, ServerOptions, ServerService, Told
 
 CLOUD = "https://api.hindsight.vectorize.io"
 TYPES = ("world", "experience", "observation")
@@ -26,21 +23,21 @@ UNDER_WAY = ("pending", "processing")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(ServiceOptions):
+class Options(ServerOptions, AskedOptions):
     url: str = field(
         default=CLOUD, metadata={"help": "the cloud, or where your server listens: http://127.0.0.1:8888", "ask": True}
     )
-    key: Secret = field(default=Secret(""), metadata={"help": "its key; a server of yours may need none", "ask": True})
     recall_types: str = field(default=",".join(TYPES), metadata={"help": f"what is recalled: {', '.join(TYPES)}"})
     recall_budget: str = field(default="low", metadata={"help": "how hard it looks: low, mid or high"})
     recall_max_tokens: int = field(default=2048, metadata={"help": "how much a search may bring"})
     retain_async: bool = field(default=True, metadata={"help": "whether it answers before it has made facts"})
 
 
-class Hindsight(RemoteService):
+class Hindsight(ServerService):
     name = "hindsight"
     options = Options
-    search_tool, add_tool = "hindsight_recall", "hindsight_retain"
+    cloud = CLOUD
+    search_tool, add_tool, ask_tool = "hindsight_recall", "hindsight_retain", "hindsight_reflect"
 
     def __init__(self, options: Options) -> None:
         super().__init__(options)
@@ -48,13 +45,6 @@ class Hindsight(RemoteService):
         self._types = [one.strip() for one in options.recall_types.split(",") if one.strip()]
         if not self._types or not {*self._types} <= {*TYPES} or options.recall_budget not in BUDGETS:
             raise ConfigError(f"recall_types should be of {', '.join(TYPES)}, and recall_budget low, mid or high.")
-        key = options.key.value
-        if options.url == CLOUD and not key:
-            raise ConfigError("hindsight needs the key of its cloud, or the url of your server.")
-        self._http = JsonService(self.name, options.url, {"Authorization": f"Bearer {key}"} if key else {})
-
-    async def shutdown(self) -> None:
-        await self._http.close()
 
     async def probe(self) -> str:
         answer = await self._http.call("GET", "/version", patience=SEARCH)
@@ -65,8 +55,7 @@ class Hindsight(RemoteService):
         await self._http.call("GET", f"{nobody}/memories/list", params={"limit": 1}, patience=SEARCH, missing=None)
         features = answer.get("features")
         has_more = isinstance(features, dict) and features.get("observations") is True
-        where = "its cloud" if self._options.url == CLOUD else f"a server at {self._http.url.host}"
-        return f"hindsight {version}, {where}; recall, reflect{', observations' if has_more else ''}"
+        return f"hindsight {version}, {self.where}; recall, reflect{', observations' if has_more else ''}"
 
     async def find(self, space: str, query: str, limit: int) -> Sequence[Found]:
         asked = {
@@ -111,18 +100,10 @@ class Hindsight(RemoteService):
     async def holds(self, entry: Entry) -> bool:
         return await self._http.call("GET", self._document(entry), missing=None) is not None
 
-    async def tools(self) -> Sequence[Tool]:
-        return [*await super().tools(), tool_of("hindsight_reflect", Query, self._reflect, PROMPTS)]
-
-    async def _reflect(self, asked: Query, context: ToolContext) -> str:
-        """What it concludes of each scope that it knows."""
-        said = []
-        body = {"query": clean(asked.query), "budget": self._options.recall_budget}
-        for scope in sorted(context.scopes):
-            path = f"{_bank(self.space(scope))}/reflect"
-            answer = await self._http.call("POST", path, body, is_repeatable=True, missing=None)
-            said.append(service_text(self.name, text_of(answer, "text")))
-        return "\n\n".join(filter(None, said)) or "It has nothing to say."
+    async def ask(self, space: str, query: str) -> str:
+        body = {"query": query, "budget": self._options.recall_budget}
+        path = f"{_bank(space)}/reflect"
+        return text_of(await self._http.call("POST", path, body, is_repeatable=True, missing=None), "text")
 
     @staticmethod
     def _document(entry: Entry) -> str:

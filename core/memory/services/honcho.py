@@ -16,20 +16,20 @@ from typing import Any
 
 from pydantic import Field
 
-from config.files import Secret
 from core.errors import ConfigError, DeliveryError, ToolError
-from core.guard.guard import Arguments, service_text, tool_of
-from core.memory.http import SEARCH, JsonService, objects, segment, text_of
+from core.guard.guard import Arguments, tool_of
+from core.memory.http import SEARCH, objects, segment, text_of
 from core.memory.service import (
     PROMPTS,
     QUERY_CHARS,
+    AskedOptions,
     Entry,
     Found,
-    RemoteService,
-    ServiceOptions,
+    Question,
+    ServerOptions,
+    ServerService,
     Told,
     clean,
-    line_of,
 )
 from core.types import Json, Tool, ToolContext
 
@@ -44,17 +44,14 @@ PAGE, PAGES = 100, 100
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(ServiceOptions):
+class Options(ServerOptions, AskedOptions):
     url: str = field(
         default=CLOUD, metadata={"help": "the cloud, or where your server listens: http://127.0.0.1:8000", "ask": True}
     )
-    key: Secret = field(default=Secret(""), metadata={"help": "its key; a server of yours may need none", "ask": True})
     reasoning_level: str = field(default="low", metadata={"help": f"how hard it reasons: {', '.join(LEVELS)}"})
-    dialectic: bool = field(default=False, metadata={"help": "whether it reasons after each turn, for the next one"})
 
 
-class _Reasoning(Arguments):
-    query: str = Field(min_length=1, max_length=QUERY_CHARS)
+class _Reasoning(Question):
     reasoning_level: str = ""
 
 
@@ -67,26 +64,21 @@ class _Conclude(Arguments):
     delete_id: str = ""
 
 
-class Honcho(RemoteService):
+class Honcho(ServerService):
     name = "honcho"
     options = Options
+    cloud = CLOUD
     search_tool = "honcho_search"
 
     def __init__(self, options: Options) -> None:
         super().__init__(options)
-        key, self._options = options.key.value, options
+        self._level = options.reasoning_level
         if options.reasoning_level not in LEVELS:
             raise ConfigError(f"reasoning_level should be one of {', '.join(LEVELS)}.")
-        if options.url == CLOUD and not key:
-            raise ConfigError("honcho needs the key of its cloud, or the url of your server.")
-        self._http = JsonService(self.name, options.url, {"Authorization": f"Bearer {key}"} if key else {})
         self._made: set[str] = set()
         """Peers that there are."""
         self._changing = asyncio.Lock()
         """While a session is told anew nothing is added to it."""
-
-    async def shutdown(self) -> None:
-        await self._http.close()
 
     async def probe(self) -> str:
         answer = await self._http.call("POST", "/v3/workspaces", {"id": self._namespace}, patience=SEARCH)
@@ -94,8 +86,7 @@ class Honcho(RemoteService):
             raise DeliveryError("what answers at the url of honcho does not know workspaces")
         described = await self._http.call("GET", "/openapi.json", patience=SEARCH, missing=None)
         version = text_of(described.get("info"), "version") if isinstance(described, dict) else ""
-        where = "its cloud" if self._options.url == CLOUD else f"a server at {self._http.url.host}"
-        return f"honcho {version or '3'}, {where}; search, conclusions, reasoning"
+        return f"honcho {version or '3'}, {self.where}; search, conclusions, reasoning"
 
     async def find(self, space: str, query: str, limit: int) -> Sequence[Found]:
         """What was concluded and what was said in turn: the first comes late, the second at once."""
@@ -146,12 +137,6 @@ class Honcho(RemoteService):
                 await self._leave_out(space, conversation, keys)
         await super()._erase(entries)
 
-    async def queue_prefetch(self, text: str, context: ToolContext) -> Sequence[str]:
-        if not self._options.dialectic:
-            return ()
-        answers = await self._each(context, self._reasoned, clean(text)[:QUERY_CHARS], self._options.reasoning_level)
-        return [line_of(Found(id="dialectic", text=answer)) for answer in answers]
-
     async def tools(self) -> Sequence[Tool]:
         return [
             *await super().tools(),
@@ -162,16 +147,16 @@ class Honcho(RemoteService):
         ]
 
     async def _reason(self, asked: _Reasoning, context: ToolContext) -> str:
-        level = asked.reasoning_level or self._options.reasoning_level
+        level = asked.reasoning_level or self._level
         if level not in LEVELS:
             raise ToolError(f"reasoning_level: one of {', '.join(LEVELS)}.")
-        return self._shown(await self._each(context, self._reasoned, clean(asked.query), level))
+        return await self.said(context, self.ask, clean(asked.query), level)
 
     async def _profile(self, asked: Arguments, context: ToolContext) -> str:
-        return self._shown(await self._each(context, self._card))
+        return await self.said(context, self._card)
 
     async def _context(self, asked: _Context, context: ToolContext) -> str:
-        return self._shown(await self._each(context, self._known, clean(asked.query)))
+        return await self.said(context, self._known, clean(asked.query))
 
     async def _conclude(self, asked: _Conclude, context: ToolContext) -> str:
         if bool(asked.conclusion.strip()) == bool(asked.delete_id):
@@ -179,25 +164,18 @@ class Honcho(RemoteService):
         if not asked.delete_id:
             await self.add(asked.conclusion, context)
             return "It is kept."
-        if context.scope.is_room:
-            raise ToolError("In a room no memory is taken out by a tool.")
-        wanted = asked.delete_id.strip().removeprefix("honcho:")
-        for scope in sorted(context.scopes):
-            if wanted in [text_of(one, "id") for one in await self._conclusions(self.space(scope))]:
-                await self._call("DELETE", "conclusions", wanted, missing=None)
-                return "honcho has taken it out."
-        raise ToolError("There is no conclusion with this id; honcho_search shows those there are.")
+        await self.change(asked.delete_id, context, self.take_out)
+        return "honcho has taken it out."
 
-    async def _each(self, context: ToolContext, ask: Any, *arguments: str) -> list[str]:
-        """What it says of each scope that may be seen."""
-        said = [await ask(self.space(scope), *arguments) for scope in sorted(context.scopes)]
-        return [one for one in said if one]
+    async def take_out(self, space: str, memory_id: str) -> bool:
+        """A conclusion: what was said cannot be."""
+        is_there = memory_id in [text_of(one, "id") for one in await self._conclusions(space)]
+        if is_there:
+            await self._call("DELETE", "conclusions", memory_id, missing=None)
+        return is_there
 
-    def _shown(self, said: Sequence[str]) -> str:
-        return "\n\n".join(filter(None, (service_text(self.name, one) for one in said))) or "It has nothing to say."
-
-    async def _reasoned(self, space: str, query: str, level: str) -> str:
-        body = {"query": query, "stream": False, "reasoning_level": level}
+    async def ask(self, space: str, query: str, level: str = "") -> str:
+        body = {"query": query, "stream": False, "reasoning_level": level or self._level}
         answer = await self._call("POST", "peers", space, "chat", body=body, is_repeatable=True, missing=None)
         return text_of(answer, "content")
 

@@ -18,9 +18,9 @@ from pydantic import Field
 
 from config.files import Secret
 from config.settings import hand_over
-from core.errors import ConfigError, DeliveryError, ToolError
+from core.errors import ConfigError, DeliveryError
 from core.guard.guard import Arguments, tool_of
-from core.memory.http import SEARCH, JsonService, objects, segment, text_of
+from core.memory.http import SEARCH, JsonService, number_of, objects, segment, text_of
 from core.memory.service import PROMPTS, Entry, Found, RemoteService, ServiceOptions, Told, clean
 from core.types import Json, Tool, ToolContext
 
@@ -51,14 +51,10 @@ class _Update(Arguments):
     text: str = Field(min_length=1, max_length=2_000)
 
 
-class _Delete(Arguments):
-    memory_id: str
-
-
 class Mem0(RemoteService):
     name = "mem0"
     options = Options
-    search_tool, add_tool = "mem0_search", "mem0_add"
+    search_tool, add_tool, forget_tool = "mem0_search", "mem0_add", "mem0_delete"
 
     def __init__(self, options: Options) -> None:
         super().__init__(options)
@@ -80,7 +76,7 @@ class Mem0(RemoteService):
     async def find(self, space: str, query: str, limit: int) -> Sequence[Found]:
         found = objects(await self._engine.search(space, query, limit), "results")
         return [
-            Found(id=text_of(one, "id"), text=text, at=_since(one), score=_score(one))
+            Found(id=text_of(one, "id"), text=text, at=_since(one), score=number_of(one, "score"))
             for one in found
             if (text := text_of(one, "memory")) and _is_of(space, one)
         ]
@@ -114,26 +110,24 @@ class Mem0(RemoteService):
             await self._engine.delete(memory_id)
 
     async def tools(self) -> Sequence[Tool]:
-        update = tool_of("mem0_update", _Update, self._update, PROMPTS)
-        return [*await super().tools(), update, tool_of("mem0_delete", _Delete, self._delete, PROMPTS)]
+        return [*await super().tools(), tool_of("mem0_update", _Update, self._update, PROMPTS)]
 
     async def _update(self, asked: _Update, context: ToolContext) -> str:
-        await self._engine.update(await self._own(asked.memory_id, context), clean(asked.text))
+        async def update(space: str, memory_id: str) -> bool:
+            if is_own := await self._has(space, memory_id):
+                await self._engine.update(memory_id, clean(asked.text))
+            return is_own
+
+        await self.change(asked.memory_id, context, update)
         return "mem0 has changed it."
 
-    async def _delete(self, asked: _Delete, context: ToolContext) -> str:
-        await self._engine.delete(await self._own(asked.memory_id, context))
-        return "mem0 has taken it out."
+    async def take_out(self, space: str, memory_id: str) -> bool:
+        if is_own := await self._has(space, memory_id):
+            await self._engine.delete(memory_id)
+        return is_own
 
-    async def _own(self, memory_id: str, context: ToolContext) -> str:
-        """The id of a memory of whoever asks; what is another's is as one that is not there."""
-        if context.scope.is_room:
-            raise ToolError("In a room no memory is changed or taken out by a tool.")
-        memory_id = memory_id.strip().removeprefix("mem0:")
-        found = await self._engine.get(memory_id)
-        if text_of(found, "user_id") not in {self.space(scope) for scope in context.scopes}:
-            raise ToolError("There is no memory with this id; mem0_search shows those there are.")
-        return memory_id
+    async def _has(self, space: str, memory_id: str) -> bool:
+        return text_of(await self._engine.get(memory_id), "user_id") == space
 
     async def _held(self, space: str, *keys: str) -> list[str]:
         memories = await self._engine.memories(space)
@@ -299,8 +293,3 @@ def _is_of(space: str, one: Json) -> bool:
 
 def _since(one: Json) -> str:
     return text_of(one.get("metadata"), "said_at") or text_of(one, "updated_at", "created_at")
-
-
-def _score(one: Json) -> float:
-    score = one.get("score")
-    return float(score) if isinstance(score, int | float) else 0.0

@@ -13,7 +13,7 @@ from typing import Any
 from config.files import Secret
 from core.errors import ConfigError, DeliveryError, Refused, ToolError
 from core.guard.guard import Arguments, service_text, tool_of
-from core.memory.http import SEARCH, JsonService, Patience, objects, segment, text_of
+from core.memory.http import SEARCH, JsonService, Patience, number_of, objects, segment, text_of
 from core.memory.service import PROMPTS, Entry, Found, RemoteService, ServiceOptions, Told
 from core.types import Tool, ToolContext
 
@@ -76,11 +76,11 @@ class OpenViking(RemoteService):
         found: list[Found] = []
         result = await self._call("POST", "/api/v1/search/find", space, body, patience=SEARCH)
         for one in objects(result or {"memories": []}, "memories")[:limit]:
-            uri, text, score = text_of(one, "uri"), text_of(one, "abstract"), one.get("score")
+            uri, text = text_of(one, "uri"), text_of(one, "abstract")
             if uri.endswith(".md") and (len(found) < FULL_READS or not text):
                 text = await self._text(space, uri, SEARCH) or text
             if text:
-                found.append(Found(id=uri, text=text, score=float(score) if isinstance(score, int | float) else 0.0))
+                found.append(Found(id=uri, text=text, score=number_of(one, "score")))
         return found
 
     async def keep(self, space: str, told: Told) -> Sequence[str]:
@@ -95,8 +95,7 @@ class OpenViking(RemoteService):
 
     async def erase(self, entry: Entry) -> None:
         for uri in dict.fromkeys([self._uri(entry.key), *(entry.remote or ())]):
-            if await self._stat(entry.space, uri):
-                await self._call("DELETE", "/api/v1/fs", entry.space, uri=uri, recursive="false")
+            await self.take_out(entry.space, uri)
 
     async def holds(self, entry: Entry) -> bool:
         return await self._stat(entry.space, self._uri(entry.key))
@@ -112,14 +111,14 @@ class OpenViking(RemoteService):
         raise ToolError("There is nothing at this address; viking_search shows what there is.")
 
     async def _forget(self, asked: _Uri, context: ToolContext) -> str:
-        if context.scope.is_room:
-            raise ToolError("In a room no memory is taken out by a tool.")
-        uri = self._own(asked.uri)
-        for scope in sorted(context.scopes):
-            if await self._stat(self.space(scope), uri):
-                await self._call("DELETE", "/api/v1/fs", self.space(scope), uri=uri, recursive="false")
-                return "openviking has taken it out."
-        raise ToolError("There is nothing at this address; viking_search shows what there is.")
+        await self.change(self._own(asked.uri), context, self.take_out)
+        return "openviking has taken it out."
+
+    async def take_out(self, space: str, memory_id: str) -> bool:
+        is_there = await self._stat(space, memory_id)
+        if is_there:
+            await self._call("DELETE", "/api/v1/fs", space, uri=memory_id, recursive="false")
+        return is_there
 
     @staticmethod
     def _own(uri: str) -> str:

@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from config.files import Secret
-from core.errors import ConfigError, DeliveryError, ToolError
-from core.guard.guard import Arguments, service_lines, service_text, tool_of
-from core.memory.http import SEARCH, JsonService, Patience, objects, segment, text_of
-from core.memory.service import PROMPTS, Entry, Found, Query, RemoteService, ServiceOptions, Told, clean
+from core.errors import ConfigError, DeliveryError
+from core.guard.guard import Arguments, service_lines, tool_of
+from core.memory.http import SEARCH, Patience, number_of, objects, segment, text_of
+from core.memory.service import PROMPTS, AskedOptions, Entry, Found, ServerOptions, ServerService, Told
 from core.types import Json, Tool, ToolContext
 
 CLOUD = "https://api.retaindb.com"
@@ -21,53 +20,40 @@ IMPORTANCE = {"turn": 0.4, "note": 0.8, "tool": 0.7}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(ServiceOptions):
+class Options(ServerOptions, AskedOptions):
     url: str = field(
         default=CLOUD, metadata={"help": "the cloud, or where Local listens: http://127.0.0.1:3111", "ask": True}
     )
-    key: Secret = field(default=Secret(""), metadata={"help": "its key; Local may need none", "ask": True})
     project: str = field(default="mneme", metadata={"help": "the project in which memories are kept"})
 
 
-class _Forget(Arguments):
-    memory_id: str
-
-
-class RetainDb(RemoteService):
+class RetainDb(ServerService):
     name = "retaindb"
     options = Options
-    search_tool, add_tool = "retaindb_search", "retaindb_remember"
+    cloud = CLOUD
+    search_tool, add_tool, ask_tool = "retaindb_search", "retaindb_remember", "retaindb_context"
+    forget_tool = "retaindb_forget"
 
     def __init__(self, options: Options) -> None:
-        super().__init__(options)
-        key = options.key.value
-        if options.url == CLOUD and not key:
-            raise ConfigError("retaindb needs the key of its cloud, or the url of your RetainDB Local.")
-        if not options.project.strip():
+        super().__init__(options, "X-API-Key")
+        self._project = options.project.strip()
+        if not self._project:
             raise ConfigError("project of retaindb should be a name.")
-        self._project, self._is_cloud = options.project.strip(), options.url == CLOUD
-        named = {"Authorization": f"Bearer {key}", "X-API-Key": key} if key else {}
-        self._http = JsonService(self.name, options.url, named)
-
-    async def shutdown(self) -> None:
-        await self._http.close()
 
     async def probe(self) -> str:
         await self._memories(f"{self._namespace}-nobody", SEARCH)
-        where = "its cloud" if self._is_cloud else f"a server at {self._http.url.host}"
-        return f"retaindb, {where}, which answers; search, profile, project {self._project}"
+        return f"retaindb, {self.where}, which answers; search, profile, project {self._project}"
 
     async def find(self, space: str, query: str, limit: int) -> Sequence[Found]:
         asked = {"query": query, "user_id": space, "project": self._project, "top_k": limit, "include_pending": True}
         answer = await self._http.call("POST", "/v1/memory/search", asked, patience=SEARCH, is_repeatable=True)
         found = []
         for one in objects(answer, "results"):
-            memory, score = _memory(one), one.get("score")
+            memory = _memory(one)
             # A server that asks nobody who they are may give another's.
             if text_of(memory, "user_id") in ("", space) and (text := text_of(memory, "content")):
                 at = text_of(memory, "created_at", "createdAt")
-                weight = float(score) if isinstance(score, int | float) else 0.0
-                found.append(Found(id=text_of(memory, "id"), text=text, at=at, score=weight))
+                found.append(Found(id=text_of(memory, "id"), text=text, at=at, score=number_of(one, "score")))
         return found[:limit]
 
     async def keep(self, space: str, told: Told) -> Sequence[str]:
@@ -96,34 +82,24 @@ class RetainDb(RemoteService):
         return not ids.isdisjoint(entry.remote or ()) or bool(await self._held(entry.space, entry.key))
 
     async def tools(self) -> Sequence[Tool]:
-        profile = tool_of("retaindb_profile", Arguments, self._profile, PROMPTS)
-        context = tool_of("retaindb_context", Query, self._context, PROMPTS)
-        return [*await super().tools(), profile, context, tool_of("retaindb_forget", _Forget, self._forget, PROMPTS)]
+        return [*await super().tools(), tool_of("retaindb_profile", Arguments, self._profile, PROMPTS)]
 
     async def _profile(self, _: Arguments, context: ToolContext) -> str:
         """What it knows of whoever asks, the latest last."""
         known = [one for scope in sorted(context.scopes) for one in await self._memories(self.space(scope))]
         lines = service_lines(self.name, [f"{text_of(one, 'id')} {text_of(one, 'content')}" for one in known])
-        return "\n".join(lines) or "It knows nothing."
+        return "\n".join(lines) or "It has nothing to say."
 
-    async def _context(self, asked: Query, context: ToolContext) -> str:
-        said = []
-        for scope in sorted(context.scopes):
-            body = {"project": self._project, "user_id": self.space(scope), "query": clean(asked.query)}
-            more = {"include_memories": True, "max_tokens": 1_000}
-            answer = await self._http.call("POST", "/v1/context/query", body | more, is_repeatable=True)
-            said.append(service_text(self.name, text_of(answer, "context")))
-        return "\n\n".join(filter(None, said)) or "It has nothing to say."
+    async def ask(self, space: str, query: str) -> str:
+        body = {"project": self._project, "user_id": space, "query": query}
+        more = {"include_memories": True, "max_tokens": 1_000}
+        return text_of(await self._http.call("POST", "/v1/context/query", body | more, is_repeatable=True), "context")
 
-    async def _forget(self, asked: _Forget, context: ToolContext) -> str:
-        if context.scope.is_room:
-            raise ToolError("In a room no memory is taken out by a tool.")
-        memory_id = asked.memory_id.strip().removeprefix("retaindb:")
-        for scope in sorted(context.scopes):
-            if any(text_of(one, "id") == memory_id for one in await self._memories(self.space(scope))):
-                await self._http.call("DELETE", f"/v1/memory/{segment(memory_id)}", missing=None)
-                return "retaindb has taken it out."
-        raise ToolError("There is no memory with this id; retaindb_search shows those there are.")
+    async def take_out(self, space: str, memory_id: str) -> bool:
+        is_there = memory_id in [text_of(one, "id") for one in await self._memories(space)]
+        if is_there:
+            await self._http.call("DELETE", f"/v1/memory/{segment(memory_id)}", missing=None)
+        return is_there
 
     async def _held(self, space: str, key: str, text: str | None = None) -> list[str]:
         """Ids of what was told with this key; where the server does not repeat sessions, with this text."""

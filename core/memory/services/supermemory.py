@@ -11,11 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from config.files import Secret
-from core.errors import ConfigError, DeliveryError, ToolError
+from core.errors import ConfigError, DeliveryError
 from core.guard.guard import Arguments, service_text, tool_of
-from core.memory.http import SEARCH, JsonService, objects, segment, text_of
-from core.memory.service import PROMPTS, Entry, Found, RemoteService, ServiceOptions, Told
+from core.memory.http import SEARCH, JsonService, number_of, objects, segment, text_of
+from core.memory.service import PROMPTS, AskedOptions, Entry, Found, ServerOptions, ServerService, Told
 from core.types import Json, Tool, ToolContext
 
 CLOUD = "https://api.supermemory.ai"
@@ -27,49 +26,38 @@ PAGE, PAGES = 100, 100
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(ServiceOptions):
+class Options(ServerOptions, AskedOptions):
     api: str = field(default="ns", metadata={"help": "its dialect: ns, or v4 for a server of yours", "ask": True})
     url: str = field(
         default=CLOUD, metadata={"help": "the cloud, or where your server listens: http://127.0.0.1:6767", "ask": True}
     )
-    key: Secret = field(default=Secret(""), metadata={"help": "its key; a server of yours may need none", "ask": True})
     search_mode: str = field(default="hybrid", metadata={"help": "memories, or hybrid: what was said as well"})
     dreaming: str = field(
         default="dynamic", metadata={"help": "dynamic, or instant: a memory of each turn at once, which costs more"}
     )
 
 
-class _Forget(Arguments):
-    memory_id: str
-
-
-class Supermemory(RemoteService):
+class Supermemory(ServerService):
     name = "supermemory"
     options = Options
-    search_tool, add_tool = "supermemory_search", "supermemory_store"
+    cloud = CLOUD
+    search_tool, add_tool, forget_tool = "supermemory_search", "supermemory_store", "supermemory_forget"
+    taken_out = "recalls it no longer; what was said, of which it was made, stays there"
 
     def __init__(self, options: Options) -> None:
         super().__init__(options)
-        key, self._is_cloud = options.key.value, options.url == CLOUD
         if options.api not in DIALECTS or options.search_mode not in MODES or options.dreaming not in DREAMING:
             raise ConfigError(
                 "api should be ns or v4, search_mode hybrid or memories, and dreaming dynamic or instant."
             )
-        if self._is_cloud and not key:
-            raise ConfigError("supermemory needs the key of its cloud, or the url of your server.")
-        self._http = JsonService(self.name, options.url, {"Authorization": f"Bearer {key}"} if key else {})
         self._api = DIALECTS[options.api](self._http, options)
-
-    async def shutdown(self) -> None:
-        await self._http.close()
 
     async def probe(self) -> str:
         if not await self._api.answers(f"{self._namespace}-nobody"):
             raise DeliveryError(
                 "what answers at the url of supermemory does not speak this dialect: set api to another"
             )
-        where = "its cloud" if self._is_cloud else f"a server at {self._http.url.host}"
-        return f"supermemory, {where}; memories, search and a profile by its dialect {self._api.name}"
+        return f"supermemory, {self.where}; memories, search and a profile by its dialect {self._api.name}"
 
     async def find(self, space: str, query: str, limit: int) -> Sequence[Found]:
         found = objects(await self._api.search(space, query, limit), "results")
@@ -77,7 +65,7 @@ class Supermemory(RemoteService):
         texts = {text_of(one, "memory", "chunk"): one for one in reversed(found) if one.get("isLatest") is not False}
         texts.pop("", None)
         return [
-            Found(id=text_of(one, "id"), text=text, at=_since(one), score=_score(one))
+            Found(id=text_of(one, "id"), text=text, at=_since(one), score=number_of(one, "similarity"))
             for text, one in reversed(texts.items())
         ][:limit]
 
@@ -98,29 +86,23 @@ class Supermemory(RemoteService):
         return await self._api.document(entry.space, entry.key) is not None
 
     async def tools(self) -> Sequence[Tool]:
-        forget = tool_of("supermemory_forget", _Forget, self._forget, PROMPTS)
-        return [*await super().tools(), forget, tool_of("supermemory_profile", Arguments, self._profile, PROMPTS)]
+        return [*await super().tools(), tool_of("supermemory_profile", Arguments, self._profile, PROMPTS)]
 
-    async def _forget(self, asked: _Forget, context: ToolContext) -> str:
-        """It finds only what is in the namespaces of whoever asks."""
-        if context.scope.is_room:
-            raise ToolError("In a room no memory is taken out by a tool.")
-        memory_id = asked.memory_id.strip().removeprefix("supermemory:")
-        for scope in sorted(context.scopes):
-            if await self._api.forget(self.space(scope), memory_id):
-                return "supermemory recalls it no longer; what was said, of which it was made, stays there."
-        raise ToolError("There is no memory with this id; supermemory_search shows those there are.")
+    async def take_out(self, space: str, memory_id: str) -> bool:
+        return await self._api.forget(space, memory_id)
 
-    async def _profile(self, asked: Arguments, context: ToolContext) -> str:
-        said = []
-        for scope in sorted(context.scopes):
-            answer = await self._api.profile(self.space(scope))
-            profile = answer.get("profile") if isinstance(answer, dict) else None
-            for part in ("static", "dynamic"):
-                facts = profile.get(part) if isinstance(profile, dict) else None
-                said += [text_of({"memory": one} if isinstance(one, str) else one, "memory") for one in facts or ()]
-        lines = [service_text(self.name, one) for one in dict.fromkeys(said)]
-        return "\n".join(filter(None, lines)) or "It has nothing to say."
+    async def _profile(self, _: Arguments, context: ToolContext) -> str:
+        return await self.said(context, self.ask, "")
+
+    async def ask(self, space: str, query: str) -> str:
+        """Its profile of the person, whatever the question: what lasts, then what is new."""
+        answer = await self._api.profile(space)
+        profile = answer.get("profile") if isinstance(answer, dict) else None
+        parts = [profile.get(part) for part in ("static", "dynamic")] if isinstance(profile, dict) else []
+        facts = [one for part in parts if isinstance(part, list) for one in part]
+        # One that is left out takes no other along.
+        said = (service_text(self.name, one if isinstance(one, str) else text_of(one, "memory")) for one in facts)
+        return "\n".join(dict.fromkeys(filter(None, said)))
 
 
 class _Namespaces:
@@ -243,8 +225,3 @@ def _metadata(told: Told) -> Json:
 def _since(one: Json) -> str:
     said_at = text_of(one.get("metadata"), SAID_AT)
     return said_at or text_of(one.get("system"), "updatedAt") or text_of(one, "updatedAt")
-
-
-def _score(one: Json) -> float:
-    score = one.get("similarity")
-    return float(score) if isinstance(score, int | float) else 0.0

@@ -64,6 +64,9 @@ class Double:
         """All that is kept, for whomever."""
         raise NotImplementedError
 
+    def work(self) -> None:
+        """What its model makes of what it was told is made by now."""
+
     def is_known(self, request: web.Request) -> bool:
         """Whether it comes with the key."""
         return request.headers.get("Authorization") == f"Bearer {KEY}"
