@@ -36,7 +36,7 @@ install_python() {
 }
 
 install_node() {
-    if ! node -e 'process.exit(parseInt(process.versions.node) < 20)' || ! command -v npm; then
+    if ! node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)' || ! command -v npm; then
         echo "It needs Node.js 20 or later with npm."
         return 1
     fi
