@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -206,7 +206,8 @@ class _Remote:
 
 
 class _Library:
-    """mem0's own code in this process, which blocks: each call in a thread."""
+    """mem0's own code in this process, which blocks: each call in a thread. One that nobody waits for any more goes on,
+    and the files are closed after it: SQLite ends the process where it is closed while another thread writes."""
 
     def __init__(self, options: Options) -> None:
         if not options.llm_url and not options.embedder_url:
@@ -215,6 +216,7 @@ class _Library:
             raise ConfigError('mem0 needs its library to be embedded: pip install "mneme-gateway[mem0]".')
         self._options = options
         self._memory: Any = None
+        self._at_work: set[asyncio.Task[Any]] = set()
 
     async def open(self, folder: Path) -> None:
         given, dims = self._options, self._options.embedder_dims
@@ -245,6 +247,8 @@ class _Library:
 
     async def close(self) -> None:
         if self._memory is not None:
+            if self._at_work:
+                await asyncio.wait(self._at_work)
             for held in (self._memory.vector_store, self._memory.llm, self._memory.embedding_model):
                 await asyncio.to_thread(held.client.close)
 
@@ -252,27 +256,39 @@ class _Library:
         return f"mem0 {_installed()}, its library in this process, with a folder of its own"
 
     async def search(self, space: str, query: str, limit: int) -> Any:
-        return await asyncio.to_thread(self._memory.search, query, filters={"user_id": space}, top_k=limit)
+        return await self._run(self._memory.search, query, filters={"user_id": space}, top_k=limit)
 
     async def add(self, space: str, told: Told, infer: bool) -> Any:
         marks = {KEY: told.key, "said_at": told.at.isoformat()}
-        return await asyncio.to_thread(self._memory.add, **_messages(told), user_id=space, metadata=marks, infer=infer)
+        return await self._run(self._memory.add, **_messages(told), user_id=space, metadata=marks, infer=infer)
 
     async def memories(self, space: str) -> Sequence[Json]:
-        found = await asyncio.to_thread(self._memory.get_all, filters={"user_id": space}, top_k=PAGE * PAGES)
+        found = await self._run(self._memory.get_all, filters={"user_id": space}, top_k=PAGE * PAGES)
         return objects(found, "results")
 
     async def get(self, memory_id: str) -> Any:
-        return await asyncio.to_thread(self._memory.get, memory_id)
+        return await self._run(self._memory.get, memory_id)
 
     async def update(self, memory_id: str, text: str) -> None:
-        await asyncio.to_thread(self._memory.update, memory_id, text=text)
+        await self._run(self._memory.update, memory_id, text=text)
 
     async def delete(self, memory_id: str) -> None:
         if await self.get(memory_id) is not None:
-            await asyncio.to_thread(self._memory.delete, memory_id)
+            await self._run(self._memory.delete, memory_id)
         # The last turns, out of which it would read the same again.
         self._memory.db = type(self._memory.db)(":memory:")
+
+    async def _run(self, call: Callable[..., Any], *given: object, **named: object) -> Any:
+        work = asyncio.create_task(asyncio.to_thread(call, *given, **named))
+        self._at_work.add(work)
+        work.add_done_callback(self._ended)
+        return await asyncio.shield(work)
+
+    def _ended(self, work: asyncio.Task[Any]) -> None:
+        self._at_work.discard(work)
+        if not work.cancelled():
+            # Looked at, also where nobody waits for it.
+            work.exception()
 
 
 def _installed() -> str | None:

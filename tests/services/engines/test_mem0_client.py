@@ -1,21 +1,27 @@
 """Whether the double of mem0's platform speaks as the platform does: mem0's own client understands it, and asks as we
-do. And that mem0's library tells its makers nothing.
+do. And that mem0's library tells its makers nothing, and is closed when it has done what it is at.
 """
 
 from __future__ import annotations
 
 import asyncio
+from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
+from threading import Event
+from typing import Any
 
 import pytest
 
-from core.memory.service import RemoteService
+from core.memory.plugins import Plugins
+from core.memory.service import RemoteService, Told
 from tests.fixtures.provider_contract import SAID
 from tests.fixtures.provider_harness import ANA, harness
 from tests.services.doubles.double import KEY, running
 from tests.services.doubles.mem0 import Mem0Double
 from tests.services.engines.conftest import EngineSubject
+from tests.services.engines.engine import DIMENSIONS, models
+from tests.services.model_server import mem0_facts
 from tests.services.registry import SERVICES
 
 pytestmark = pytest.mark.skipif(find_spec("mem0") is None, reason="mem0 is not here: `make services` has it")
@@ -28,6 +34,39 @@ async def test_its_library_tells_its_makers_nothing(subject: EngineSubject, home
         from mem0.memory import telemetry
 
         assert telemetry.MEM0_TELEMETRY is False
+
+
+async def test_its_library_is_closed_after_what_it_still_writes(home: Path) -> None:
+    is_asked, may_answer = Event(), Event()
+
+    def slowly(body: dict[str, Any]) -> str:
+        is_asked.set()
+        may_answer.wait()
+        return mem0_facts(body)
+
+    def made() -> RemoteService:
+        options = {"deployment": "embedded", "llm_url": url, "embedder_dims": DIMENSIONS}
+        provider = Plugins(home).made("mem0", options, {})
+        assert isinstance(provider, RemoteService)
+        return provider
+
+    with models(slowly) as url:
+        provider, space = made(), "mneme-person-1"
+        await provider.initialize(home)
+        told = Told(key="told", kind="turn", lines=[("user", SAID)], at=datetime(2026, 5, 3, tzinfo=UTC))
+        keeping = asyncio.create_task(provider.keep(space, told))
+        await asyncio.to_thread(is_asked.wait)
+        keeping.cancel()
+        await asyncio.wait([keeping])
+        closing = asyncio.create_task(provider.shutdown())
+        # What closes at once would do so now, and what is written then would end the process.
+        await asyncio.wait([closing], timeout=1.0)
+        may_answer.set()
+        await closing
+        after = made()
+        await after.initialize(home)
+        assert [one.text for one in await after.find(space, SAID, 5)] == [SAID]
+        await after.shutdown()
 
 
 async def test_the_vendors_client_and_ours_ask_the_same(
