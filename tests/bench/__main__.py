@@ -21,7 +21,7 @@ from pathlib import Path
 
 import structlog
 
-from tests.bench import doors, gateway, knowing, long, services, shape
+from tests.bench import doors, gateway, knowing, long, recall, services, shape
 from tests.bench.cache import measure
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -78,9 +78,14 @@ def main() -> int:
             sys.stdout.write("left out: there is no shared/data/guard/foreign.jsonl\n\n")
         sys.stdout.flush()
     if "recall" in which:
-        data = shared / "data" / "locomo-dev.json"
-        command = [str(shared / "bench" / "recall" / "run.py"), str(data), "--plugin", f"{HERE / 'locomo.py'}:Mneme"]
-        failed |= _run("Recall: questions as typed, no model", command, "--by-kind")
+        sys.stdout.write("## Recall: questions as typed, no model; hit@1 / hit@5 / message recall@10\n\n")
+        if (shared / "data" / "locomo-dev.json").exists():
+            for line in recall.report(shared):
+                sys.stdout.write(line + "\n")
+                sys.stdout.flush()
+        else:
+            sys.stdout.write("left out: there is no shared/data/locomo-dev.json\n")
+        sys.stdout.write("\n")
     if "hurry" in which:
         failed |= _run("Recall: the same questions typed in a hurry", [str(HERE / "hurry.py"), str(shared)])
     if "owner" in which:

@@ -78,7 +78,7 @@ class Mneme:
                 "JOIN sessions ON sessions.id = messages.session_id"
             ).fetchall()
         )
-        self._names = {row[0]: (row[1], row[2]) for row in rows}
+        self._names = {row[0]: (row[1], row[2].partition("/")[2]) for row in rows}
 
 
 def _fill(connection: sqlite3.Connection, sessions: Sequence[Mapping[str, Any]]) -> None:
@@ -104,5 +104,5 @@ def _fill(connection: sqlite3.Connection, sessions: Sequence[Mapping[str, Any]])
             INSERT INTO messages (session_id, address_id, role, text, external_id, sender_id, sender_name, created_at)
             VALUES (:session, 1, :role, :text, :id, :speaker, :speaker, :ts)
             """,
-            [{**message, "session": number} for message in session["messages"]],
+            [{**said, "session": number, "id": f"{number}/{said['id']}"} for said in session["messages"]],
         )

@@ -10,9 +10,8 @@ simplified as one 93.7 / 98.6; the words that only ask cut out of questions 94.9
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -22,34 +21,13 @@ from core.store.sqlite.database import Database
 from core.text.normalize import fold
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.stored_history import ANA, StoredHistory
+from tests.fixtures.talks import questions, talks
 
-CORPUS = Path(__file__).parents[1] / "corpus"
 ANAS = SearchQuery(scopes=frozenset({ANA}), limit=5)
 FIRST, AMONG_FIVE = 0.95, 0.99
 EARLIER, EARLIER_FIRST = 351, 0.965
 """So many questions stood here before the harder ones came, and they are held to what they always were."""
 WIDE = {code: code + 0xFEE0 for code in range(0x21, 0x7F)}
-
-
-def _lines(name: str) -> list[str]:
-    return [line for line in (CORPUS / name).read_text("utf-8").splitlines() if not line.startswith("#")]
-
-
-def _talks() -> dict[str, list[str]]:
-    talks: dict[str, list[str]] = {}
-    said: list[str] = []
-    for line in _lines("eastern_talks.txt"):
-        if line.startswith("@"):
-            said = talks.setdefault(line[1:], [])
-        else:
-            said.append(line)
-    return talks
-
-
-def _questions() -> Iterator[tuple[list[str], str]]:
-    for line in _lines("eastern_questions.txt"):
-        names, typed = line.split("\t")
-        yield names.split("|"), typed
 
 
 @pytest.fixture
@@ -71,9 +49,9 @@ async def _found(recall: Recall, typed: str) -> list[int]:
 
 @pytest.mark.slow
 async def test_what_was_said_is_found(database: Database, recall: Recall) -> None:
-    names = await _told(database, recall, _talks())
+    names = await _told(database, recall, talks())
     places: list[int] = []
-    for wanted, typed in _questions():
+    for wanted, typed in questions():
         found = [names[session] for session in await _found(recall, typed)]
         places.append(next((place for place, name in enumerate(found, 1) if name in wanted), 0))
     assert len(places) > 580
@@ -84,8 +62,8 @@ async def test_what_was_said_is_found(database: Database, recall: Recall) -> Non
 
 @pytest.mark.slow
 async def test_script_and_width_make_no_difference(database: Database, recall: Recall) -> None:
-    await _told(database, recall, _talks())
-    for _, typed in list(_questions())[::4]:
+    await _told(database, recall, talks())
+    for _, typed in list(questions())[::4]:
         expected = await _found(recall, typed)
         assert await _found(recall, fold(typed)) == expected
         if not set(typed) & set('"-*:'):

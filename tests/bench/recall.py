@@ -1,0 +1,235 @@
+"""How well recall finds, on many sets side by side, each beside two baselines of the same run.
+
+``python -m tests.bench --only recall``, or ``python -m tests.bench.recall SHARED`` with the project's shared folder.
+The sets are read at run time: LoCoMo's five conversations, the same typed in a hurry, the files of ``data/recall``, and
+our own talks in scripts without spaces. Nothing of the shared data stands here. ``--worth`` sets one constant of the
+ranking after the other to what leaves it without effect: one whose gain comes from one set alone is not kept.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import sqlite3
+import statistics
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import bm25s
+import snowballstemmer  # type: ignore[import-untyped]
+
+from core.search import ranking
+from core.text.normalize import words_of
+from core.text.terms import stop_words
+from tests.bench import hurry
+from tests.bench.locomo import Mneme
+from tests.fixtures.talks import as_recall_set
+
+COLUMNS = ("hit@1", "hit@5", "mrec@10")
+FOREIGN = ("realtalk", "beam", "lifebench-en", "xquad-ar", "xquad-tr")
+HURRIED = ("locomo, medium", "locomo, heavy")
+LANGUAGES = {"ar": "arabic", "en": "english", "tr": "turkish"}
+
+
+class RecallSet(NamedTuple):
+    """Sessions and questions as the shared harness reads them; where not pooled each group has a store of its own."""
+
+    name: str
+    sessions: Sequence[Mapping[str, Any]]
+    queries: Sequence[Mapping[str, Any]]
+    language: str = "en"
+    is_pooled: bool = True
+
+
+def read(shared: Path, name: str) -> RecallSet:
+    """The set of that name; `names` lists them."""
+    plain, _, kind = name.partition(", ")
+    if plain == "cjk":
+        return RecallSet(name, *as_recall_set(), language="cjk")
+    if plain == "locomo":
+        sessions, queries = _module(shared, "data").load(str(shared / "data" / "locomo-dev.json"))
+        typed = [{**one, "text": hurry.hurried(one["text"], one["id"], kind or "typed")} for one in queries]
+        return RecallSet(name, sessions, typed)
+    raw = json.loads((shared / "data" / "recall" / f"{plain}.json").read_text("utf-8"))
+    queries = [{**one, "messages": set(one["messages"]), "sessions": set(one["sessions"])} for one in raw["queries"]]
+    is_pooled = raw["pooled"] if not kind else kind == "pooled"
+    return RecallSet(name, raw["sessions"], queries, raw["language"], is_pooled)
+
+
+def names(shared: Path) -> list[str]:
+    """The sets that are there; LoCoMo first."""
+    there = [name for name in FOREIGN if (shared / "data" / "recall" / f"{name}.json").exists()]
+    there = [name for one in there for name in ([f"{one}, alone", f"{one}, pooled"] if one == "realtalk" else [one])]
+    return ["locomo", *HURRIED, *there, "cjk"]
+
+
+def scores(shared: Path, name: str, make: Callable[[RecallSet], Any]) -> dict[str, float]:
+    """What the harness of the shared folder measures of a searcher on one set."""
+    one = read(shared, name)
+    harness = _module(shared, "harness")
+    measured = harness.evaluate(lambda: make(one), one.sessions, one.queries, pooled=one.is_pooled)
+    found: dict[str, float] = harness.summary(measured)
+    return found
+
+
+def mneme(_: RecallSet) -> Mneme:
+    """Our searcher."""
+    return Mneme()
+
+
+class Bm25Sessions:
+    """bm25s as its README has it: whole sessions, and for messages an index of single ones; stemmed."""
+
+    def __init__(self, one: RecallSet) -> None:
+        language = LANGUAGES.get(one.language)
+        self._stemmer = snowballstemmer.stemmer(language) if language else None
+        self._language = one.language
+
+    def index(self, sessions: Sequence[Mapping[str, Any]]) -> None:
+        self._messages = [(one["id"], said["id"], said["text"]) for one in sessions for said in one["messages"]]
+        self._sessions = [one["id"] for one in sessions]
+        texts = ["\n".join(f"{said['speaker']}: {said['text']}" for said in one["messages"]) for one in sessions]
+        self._by_session, self._by_message = self._indexed(texts), self._indexed([text for *_, text in self._messages])
+
+    def search(self, text: str, count: int) -> list[tuple[str, str]]:
+        return [self._messages[place][:2] for place in self._best(self._by_message, text, count)]
+
+    def search_sessions(self, text: str, count: int) -> list[str]:
+        return [self._sessions[place] for place in self._best(self._by_session, text, count)]
+
+    def _tokens(self, texts: Sequence[str]) -> Any:
+        stop = "en" if self._language == "en" else []
+        return bm25s.tokenize(list(texts), stopwords=stop, stemmer=self._stemmer, show_progress=False)
+
+    def _indexed(self, texts: Sequence[str]) -> Any:
+        index = bm25s.BM25()
+        index.index(self._tokens(texts), show_progress=False)
+        index.size = len(texts)
+        return index
+
+    def _best(self, index: Any, text: str, count: int) -> list[int]:
+        places, found = index.retrieve(self._tokens([text]), k=min(count, index.size), show_progress=False)
+        return [int(place) for place, score in zip(places[0], found[0], strict=True) if score > 0]
+
+
+class AnyWord:
+    """SQLite FTS5 over single messages: any of the words but stop words, by Porter's stems."""
+
+    def __init__(self, _: RecallSet) -> None:
+        self._connection = sqlite3.connect(":memory:")
+        self._connection.execute("CREATE VIRTUAL TABLE said USING fts5(text, tokenize = 'porter unicode61')")
+
+    def index(self, sessions: Sequence[Mapping[str, Any]]) -> None:
+        self._ids = [(one["id"], said["id"]) for one in sessions for said in one["messages"]]
+        texts = [(f"{said['speaker']}: {said['text']}",) for one in sessions for said in one["messages"]]
+        self._connection.executemany("INSERT INTO said (text) VALUES (?)", texts)
+
+    def search(self, text: str, count: int) -> list[tuple[str, str]]:
+        typed = [word.casefold() for word in words_of(text)]
+        words = [word for word in typed if word not in stop_words()] or typed
+        asked = " OR ".join(f'"{word}"' for word in words)
+        statement = "SELECT rowid FROM said WHERE said MATCH ? ORDER BY rank LIMIT ?"
+        return [self._ids[row[0] - 1] for row in self._connection.execute(statement, (asked, count))] if words else []
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+SEARCHERS: Mapping[str, Callable[[RecallSet], Any]] = {
+    "mneme": mneme,
+    "bm25s over whole sessions": Bm25Sessions,
+    "FTS5, any word": AnyWord,
+}
+
+
+def report(shared: Path) -> Iterator[str]:
+    """The table, a line at a time: each set with Mneme, its time, and the baselines; then the means of the sets."""
+    yield "| set | n | Mneme | " + " | ".join([*SEARCHERS][1:]) + " | above the better | p50 / p95 ms |"
+    yield "|---" * (len(SEARCHERS) + 4) + "|"
+    above: dict[str, list[float]] = {}
+    for name in names(shared):
+        found = {searcher: scores(shared, name, make) for searcher, make in SEARCHERS.items()}
+        ours, *others = found.values()
+        above[name] = [100 * (ours[column] - max(one[column] for one in others)) for column in COLUMNS]
+        cells = " | ".join(shown([100 * one[column] for column in COLUMNS]) for one in found.values())
+        time_ms = f"{ours['p50_ms']:.1f} / {ours['p95_ms']:.1f}"
+        yield f"| {name} | {ours['n']} | {cells} | {signed(above[name])} | {time_ms} |"
+    foreign = [above[name] for name in above if name != "cjk" and name not in HURRIED]
+    means = [statistics.fmean(column) for column in zip(*foreign, strict=True)]
+    yield f"| mean of the sets, without those of our own making | | | | | {signed(means)} | |"
+
+
+NEUTRAL: Mapping[str, Any] = {
+    "SOFTNESS": 1.0, "OFFSETS": ((0, 1.0),), "KIN": 0.0, "NEAR": 0.0, "NAMED": 1.0, "SPEAKER": 0.0, "DAY_WEIGHT": 0.0,
+    "DAY_IN_CHUNK": 0, "COVERAGE": 0.0, "ASKED": 1.0, "QUESTION_PENALTY": 0.0, "MOMENT_BONUS": 0.0, "BEST_SHARE": 0.0,
+    "DECAY": 0.0, "SESSION_SHARE": 0.0, "SINGLE": 1.0, "OTHER": 0.0,
+}  # fmt: skip
+"""What leaves each constant of `core.search.ranking` without effect."""
+
+
+def worth(shared: Path, asked: Sequence[str]) -> Iterator[str]:
+    """What is lost on each set where a constant has no effect; ``NAME=VALUE`` tries another value."""
+    sets = names(shared)
+    changes = [one.partition("=") for one in asked or NEUTRAL]
+    changed = [(name, json.loads(value) if value else NEUTRAL[name]) for name, _, value in changes]
+    with ProcessPoolExecutor(max_workers=2) as pool:
+        plain = list(pool.map(partial(_with, shared), sets))
+        yield "| constant | " + " | ".join(sets) + " | mean |"
+        yield "|---" * (len(sets) + 2) + "|"
+        for name, value in changed:
+            tried = list(pool.map(partial(_with, shared, change=(name, value)), sets))
+            rows = [[b - a for a, b in zip(old, new, strict=True)] for old, new in zip(plain, tried, strict=True)]
+            means = [statistics.fmean(column) for column in zip(*rows, strict=True)]
+            yield f"| {name} = {value} | " + " | ".join(map(signed, [*rows, means])) + " |"
+
+
+def _with(shared: Path, name: str, change: tuple[str, Any] | None = None) -> list[float]:
+    with _changed(*change) if change else _changed("K1", ranking.K1):
+        found = scores(shared, name, mneme)
+    return [100 * found[column] for column in COLUMNS]
+
+
+@contextmanager
+def _changed(name: str, value: Any) -> Iterator[None]:
+    kept = getattr(ranking, name)
+    setattr(ranking, name, value)
+    try:
+        yield
+    finally:
+        setattr(ranking, name, kept)
+
+
+def shown(figures: Sequence[float]) -> str:
+    return " / ".join(f"{figure:.1f}" for figure in figures)
+
+
+def signed(figures: Sequence[float]) -> str:
+    return " / ".join(f"{figure:+.1f}" for figure in figures)
+
+
+def _module(shared: Path, name: str) -> Any:
+    folder = str(shared / "bench" / "recall")
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    return importlib.import_module(name)
+
+
+def main() -> None:
+    """Prints the table."""
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.recall")
+    parser.add_argument("shared", type=Path, help="the project's shared folder")
+    parser.add_argument("--worth", nargs="*", metavar="NAME[=VALUE]", help="of each constant, or of those named")
+    asked = parser.parse_args()
+    for line in report(asked.shared) if asked.worth is None else worth(asked.shared, asked.worth):
+        sys.stdout.write(line + "\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
