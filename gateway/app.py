@@ -301,7 +301,8 @@ def _memory(
         known = KnownFacts(services.facts, blend, services.zone)
         builtins.append(FactsProvider(services.facts, known, reader, evidence))
     found, wrong = chosen(settings)
-    queue = SyncQueue(services.database, clock, delivery.wake, {one.name: hooks_of(one) for one in found})
+    hooks, every = {one.name: hooks_of(one) for one in found}, {one.name: one.every_turns for one in found}
+    queue = SyncQueue(services.database, clock, delivery.wake, hooks, every)
     timeout_s, notify = options.prefetch_timeout_s, owner_notices.tell_of_memory
     memory = MemoryManager(builtins, clock, timeout_s, queue, found, settings.home, notify)
     for problem in wrong.values():

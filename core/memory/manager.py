@@ -202,6 +202,8 @@ class MemoryManager:
         if arguments is None:
             return
         try:
+            if task.hook == "on_forget" and implements(one.provider, "goes_along"):
+                await self._queue.tell_anew(task, await one.call(DELIVERY_S, "goes_along", *arguments))
             await one.call(DELIVERY_S, task.hook, *arguments)
         except (Refused, ToolError) as error:
             raise DeliveryError(f"{one.name} refused", words=str(error), is_permanent=True) from error

@@ -41,6 +41,8 @@ class MemoryProvider(ABC):
     """Whether `prefetch` searches for the text, so that small talk can be skipped."""
     is_reflecting: bool = True
     """Whether `queue_prefetch`, where there is one, is called."""
+    every_turns: int = 1
+    """So many turns are told by one `sync_turn`; fewer as their session ends, and at a start of the process."""
 
     @property
     @abstractmethod
@@ -75,8 +77,8 @@ class MemoryProvider(ABC):
         return ""
 
     async def sync_turn(self, session: Session, messages: Sequence[Message], key: str) -> None:
-        """`messages`: the rows of a finished turn that are not erased, the person's first, the answer last, of
-        `session.scope`. `key` names session and turn for ever: what comes twice has it twice."""
+        """`messages`: the rows of a finished turn, or of `every_turns`, that are not erased, the person's first, the
+        answer last, of `session.scope`. `key` names session and turn for ever: what comes twice has it twice."""
 
     async def tools(self) -> Sequence[Tool]:
         """For the model; the same ones in the same order at every start. Asked once, before `initialize`."""
@@ -115,6 +117,11 @@ class MemoryProvider(ABC):
     async def on_forget(self, forgotten: Forgotten) -> None:
         """Something was erased, or deleted or edited on its platform: every copy is to go. What was edited comes again
         by `sync_turn`, under another key. Without this hook the provider keeps its copies, and the person is told."""
+
+    async def goes_along(self, forgotten: Forgotten) -> Sequence[int]:
+        """Asked before `on_forget`: the other messages of which there is one copy with these. They come again by
+        `sync_turn` when it is done, turn by turn."""
+        return ()
 
     async def shutdown(self) -> None:
         """Closes what is open."""

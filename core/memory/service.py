@@ -36,6 +36,7 @@ from core.guard.guard import SERVICE_LINES, Arguments, service_lines, service_te
 from core.memory.http import JsonService
 from core.memory.provider import Forgotten, MemoryProvider
 from core.store.notes import NoteChange
+from core.store.rows import turns
 from core.text.normalize import on_one_line
 from core.types import Message, Scope, Session, Tool, ToolContext
 
@@ -44,6 +45,7 @@ Kind = Literal["turn", "note", "tool"]
 QUERY_CHARS = 1_000
 ANSWER_CHARS = 4_000
 NAME_CHARS = 40
+MOST_TURNS = 20
 PROMPTS = "core.memory"
 """The package whose `data/prompts.toml` describes the tools."""
 _NAMESPACE = re.compile(r"[a-z][a-z0-9]{0,19}")
@@ -55,6 +57,7 @@ class ServiceOptions:
 
     namespace: str = field(default="mneme", metadata={"help": "how the names begin under which things are kept there"})
     limit: int = field(default=8, metadata={"help": "how many memories a turn is given at most"})
+    every_turns: int = field(default=1, metadata={"help": f"how many turns it is told at once, {MOST_TURNS} at most"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -216,7 +219,10 @@ class RemoteService(MemoryProvider):
     def __init__(self, options: ServiceOptions) -> None:
         if _NAMESPACE.fullmatch(options.namespace) is None:
             raise ConfigError("namespace should be up to 20 small letters and digits.")
+        if not 1 <= options.every_turns <= MOST_TURNS:
+            raise ConfigError(f"every_turns should be 1 to {MOST_TURNS}.")
         self._namespace, self._limit = options.namespace, max(1, options.limit)
+        self.every_turns = options.every_turns
         self.is_reflecting = isinstance(options, AskedOptions) and options.reflect
 
     @abstractmethod
@@ -322,7 +328,7 @@ class RemoteService(MemoryProvider):
         raise ToolError(f"There is no memory with this id; {self.search_tool} shows those there are.")
 
     async def sync_turn(self, session: Session, messages: Sequence[Message], key: str) -> None:
-        if lines := told_turn(session, messages):
+        if lines := [line for turn in turns(messages) for line in told_turn(session, turn)]:
             told = Told(
                 key=self.record.name(key),
                 kind="turn",
@@ -362,6 +368,10 @@ class RemoteService(MemoryProvider):
             raise
         self.record.put(replace(entry, remote=tuple(remote)))
         return remote
+
+    async def goes_along(self, forgotten: Forgotten) -> Sequence[int]:
+        entries = self.record.of(self.space(forgotten.scope), forgotten.messages)
+        return sorted({number for one in entries for number in one.messages} - {*forgotten.messages})
 
     async def on_forget(self, forgotten: Forgotten) -> None:
         await self._erase(self.record.of(self.space(forgotten.scope), forgotten.messages, forgotten.notes))

@@ -27,6 +27,7 @@ from core.store.sqlite.database import Database
 from core.store.sqlite.schema import in_list, list_value
 from core.types import Address, Answer, Message, Scope, Session
 
+Turn = Sequence[Message]
 PLATFORM = "memory"
 NOTES = "notes"
 Hook = Literal["sync_turn", "on_session_end", "on_session_switch", "on_delegation", "on_memory_write", "on_forget"]
@@ -38,11 +39,11 @@ _KEY = re.compile(rf"{PLATFORM}:(?P<provider>[^:]*):(?P<session>[^:]*):(?P<turn>
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncTask:
-    """`session`: a session id, or ``notes``. `turn`, by hook: the first message of a turn, ``12``, with a mark when it
-    is told anew, ``12.3f09``; the last message of a session; its parent, the reason and when, ``7.length.1790000000``;
-    a change of notes; ``forgotten.3f09``. `scope` and `ids` (of what is to be forgotten or told anew): of the messages
-    or changes of notes that go. What has one `lane`, a chat or notes, keeps its order in the outbox. `last_id`: up to
-    which the service is told with it."""
+    """`session`: a session id, or ``notes``. `turn`, by hook: the first message of a turn, ``12``, of several the last
+    one too, ``12-18``, with a mark when it is told anew, ``12.3f09``; the last message of a session; its parent, the
+    reason and when, ``7.length.1790000000``; a change of notes; ``forgotten.3f09``. `scope` and `ids` (of what is to be
+    forgotten or told anew): of the messages or changes of notes that go. What has one `lane`, a chat or notes, keeps
+    its order in the outbox. `last_id`: up to which the service is told with it."""
 
     provider: str
     session: str
@@ -83,6 +84,9 @@ class Forgotten:
 _MARK = """
 INSERT INTO told (provider, subject, last_id) VALUES (:provider, :subject, :last_id)
 ON CONFLICT DO UPDATE SET last_id = MAX(last_id, excluded.last_id)
+"""
+_IS_TOLD = """
+SELECT 1 FROM told WHERE provider = :provider AND subject = :subject AND last_id >= CAST(:first AS INTEGER)
 """
 _SESSIONS = """
 SELECT :provider AS provider, sessions.id AS session_id, sessions.address_id, sessions.ended_at,
@@ -133,17 +137,20 @@ ORDER BY messages.id
 
 @dataclass(frozen=True, slots=True)
 class SyncQueue:
-    """`hooks`: which of them the services have that are on, by name. Forgetting asks every service that was ever told
+    """`hooks`: which of them the services have that are on, by name; `every`: of those that are told several turns at
+    once, of how many. Forgetting asks every service that was ever told
     something, also one that is not on. `on_wake` is called when there is something to deliver."""
 
     database: Database
     clock: Clock
     on_wake: Callable[[], None] = lambda: None
     hooks: Mapping[str, Collection[Hook]] = field(default_factory=dict)
+    every: Mapping[str, int] = field(default_factory=dict)
 
     async def tell(self, session_id: int | None = None, since: datetime | None = None, *, is_all: bool = False) -> int:
         """Queues what services do not know of a session, or of those with a message since then (`is_all`: imported ones
-        as well): answered turns, and that it is over. Returns how many sessions have turns to tell."""
+        as well): answered turns, and that it is over. Turns of one session wait while it is open until there are
+        enough. Returns how many sessions have turns to tell."""
         many = 0
         for provider, hooks in self.hooks.items():
             for row in await self._sessions(session_id, provider, since, is_all):
@@ -153,12 +160,13 @@ class SyncQueue:
                 # While the last row is a call of a tool or its result, the last turn is not answered yet.
                 answers = [place for place, one in enumerate(said, 1) if one.role == "assistant" and not one.tool_name]
                 told = turns(said[: max(answers, default=0)])
-                tasks = [_task(row, str(turn[0].id), "sync_turn", turn[-1].id) for turn in told]
+                groups = _groups(told, self.every.get(provider, 1), is_whole=not session_id or bool(row["ended_at"]))
+                tasks = [_task(row, _span(some), "sync_turn", some[-1][-1].id) for some in groups]
                 if "on_session_end" in hooks and row["ended_at"] and row["end_id"] < last_id:
                     tasks.append(_task(row, str(last_id), "on_session_end", last_id))
                 # Others write between.
                 await self._put(tasks)
-                many += bool(told)
+                many += bool(groups)
         return many
 
     async def tell_notes(self, since: datetime | None = None) -> None:
@@ -208,6 +216,15 @@ class SyncQueue:
         await self._put(tasks)
         return list(dict.fromkeys(task.provider for task in tasks))
 
+    async def tell_anew(self, task: SyncTask, message_ids: Collection[int]) -> None:
+        """Queues, behind a task that forgets, the turns with these messages; again with the same tasks."""
+        mark = task.turn.partition(".")[2]
+        for row in await self._sessions(int(task.session), task.provider) if message_ids else ():
+            said = turns(await self._rows(row["session_id"], erased=task.ids))
+            firsts = [turn[0].id for turn in said if not {*message_ids}.isdisjoint(one.id for one in turn)]
+            anew = [_task(row, f"{first}.{mark}", "sync_turn") for first in firsts]
+            await self._put([replace(one, scope=task.scope, ids=task.ids) for one in anew])
+
     async def amended(self, *message_ids: int) -> None:
         """Messages were edited or deleted on their platform, undone or brought back: services that can erase forget
         them and get what is left."""
@@ -236,10 +253,11 @@ class SyncQueue:
         return await self._turn(session, task)
 
     async def _turn(self, session: Session, task: SyncTask) -> tuple[object, ...] | None:
-        first = int(re.split("[.-]", task.turn)[0])
-        said = turns(await self._rows(session.id, first - 1, task.ids))
+        first, _, until = task.turn.partition(".")[0].partition("-")
+        said = turns(await self._rows(session.id, int(first) - 1, task.ids))
         # With what was erased since, a turn still begins where it began.
-        told = [row for turn in said[:1] for row in turn if turn[0].id == first and row.kind in ("chat", "quote")]
+        meant = [turn for turn in said if int(first) <= turn[0].id <= int(until or first)]
+        told = [row for turn in meant for row in turn if row.kind in ("chat", "quote")]
         # Where the question is erased, the answer alone tells nothing.
         return (session, told, task.key) if any(row.role == "user" for row in told) else None
 
@@ -267,14 +285,16 @@ class SyncQueue:
 
         def work(connection: Connection) -> None:
             for task in tasks:
+                # Their keys tell not whether somebody else has queued some of them meanwhile.
+                is_grouped = task.hook == "sync_turn" and task.last_id and self.every.get(task.provider, 1) > 1
+                if is_grouped and connection.execute(_IS_TOLD, _told_of(task)).fetchone():
+                    continue
                 address = Address(platform=PLATFORM, chat_id=task.provider, thread_id=task.lane)
                 answer = Answer(text=task.payload)
                 item = OutboxItem(key=task.key, kind="memory", address=address, answer=answer, next_at=now)
                 fill_outbox_item(connection, item, now, None)
                 if task.last_id:
-                    subject = task.session + (".end" if task.hook == "on_session_end" else "")
-                    values = {"provider": task.provider, "subject": subject, "last_id": task.last_id}
-                    connection.execute(_MARK, values)
+                    connection.execute(_MARK, _told_of(task))
 
         if tasks:
             await self.database.write(work)
@@ -282,6 +302,22 @@ class SyncQueue:
 
     def _listeners(self, hook: Hook) -> Sequence[str]:
         return [name for name, hooks in self.hooks.items() if hook in hooks]
+
+
+def _told_of(task: SyncTask) -> Mapping[str, object]:
+    subject, first = task.session + (".end" if task.hook == "on_session_end" else ""), task.turn.partition("-")[0]
+    return {"provider": task.provider, "subject": subject, "last_id": task.last_id, "first": first}
+
+
+def _groups(told: Sequence[Turn], size: int, *, is_whole: bool) -> Sequence[Sequence[Turn]]:
+    """Of so many turns each; the last may have fewer where all are to be told."""
+    end = len(told) if is_whole else len(told) - len(told) % size
+    return [told[place : min(place + size, end)] for place in range(0, end, size)]
+
+
+def _span(some: Sequence[Turn]) -> str:
+    """How a task names its turns."""
+    return f"{some[0][0].id}" if len(some) == 1 else f"{some[0][0].id}-{some[-1][-1].id}"
 
 
 def _task(row: Row, turn: str, hook: Hook, last_id: int = 0) -> SyncTask:

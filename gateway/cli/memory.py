@@ -172,7 +172,8 @@ def _sync(
             if period is None:
                 raise typer.BadParameter("write a time like 2026-05-01, May or last week", param_hint="--since")
             begins = period[0]
-        queue = SyncQueue(services.database, services.clock, hooks={name: hooks_of(provider)})
+        hooks, every = {name: hooks_of(provider)}, {name: provider.every_turns}
+        queue = SyncQueue(services.database, services.clock, hooks=hooks, every=every)
         again = await services.outbox.retry_dead(f"{MEMORY}:{name}:")
         sessions = await queue.catch_up(begins)
         more = f", and once more of what was given up ({texts.counted(again, 'message')})" if again else ""

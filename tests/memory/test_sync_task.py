@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
@@ -81,6 +82,33 @@ async def test_a_turn_is_told_once_it_is_answered(
     assert await queue.tell(session) == bool(turns)
     firsts = [ids[turn - 1] for turn in turns]
     assert await queued(stored, "sync_turn") == [f"{session}:{first}" for first in firsts]
+
+
+async def test_turns_are_told_several_at_once_where_a_service_wants_that(database: Database) -> None:
+    stored = StoredHistory(database)
+    queue = SyncQueue(database, SteadyClock(), hooks={"jotter": HOOKS}, every={"jotter": 2})
+    session, *ids = await stored.session(["a hat", "yes", "a coat", "no", "a boat", "yes"])
+    assert await queue.tell(session)
+    assert await queued(stored, "sync_turn") == [f"{session}:{ids[0]}-{ids[3]}"]
+    task = SyncTask(provider="jotter", session=str(session), turn=f"{ids[0]}-{ids[3]}", hook="sync_turn")
+    assert [row.id for row in (await arguments(queue, task))[1]] == ids[:4]
+    assert not await queue.tell(session)
+    # The rest is told by a start, and by whoever ends the session at the same moment.
+    await stored.execute("UPDATE sessions SET ended_at = last_at, end_reason = 'new'")
+    await asyncio.gather(queue.catch_up(), queue.tell(session))
+    assert await queued(stored, "sync_turn") == [f"{session}:{ids[0]}-{ids[3]}", f"{session}:{ids[4]}"]
+
+
+async def test_what_another_has_queued_meanwhile_is_not_queued_in_another_group(database: Database) -> None:
+    stored = StoredHistory(database)
+    queue = SyncQueue(database, SteadyClock(), hooks={"jotter": HOOKS}, every={"jotter": 3})
+    session, *ids = await stored.session(["a hat", "yes", "a coat", "no"])
+    tasks = [
+        SyncTask(provider="jotter", session=str(session), turn=turn, hook="sync_turn", last_id=last)
+        for turn, last in ((f"{ids[0]}-{ids[3]}", ids[3]), (f"{ids[2]}", ids[3]), (f"{ids[0]}-{ids[1]}", ids[1]))
+    ]
+    await queue._put(tasks)
+    assert await queued(stored, "sync_turn") == [f"{session}:{ids[0]}-{ids[3]}"]
 
 
 async def test_sessions_of_the_last_day_are_told_and_nothing_imported_unless_asked(

@@ -241,6 +241,35 @@ async def test_what_it_makes_of_a_turn_comes_with_the_next_where_that_is_set(
             assert await one.memory.prefetch("What else is new?", other) == []
 
 
+async def test_several_turns_are_told_at_once_and_forgotten_one_by_one(subject: ServiceSubject, home: Path) -> None:
+    said = [SAID, "My brother Rui lives in Braga.", "Our boat is called Molly.", "The dog is called Rex."]
+
+    def made() -> MemoryProvider:
+        return subject.service.made(home, subject.double, every_turns=3)
+
+    async with harness(home, [made()]) as one, one.working():
+        for text in said[:2]:
+            await one.turn(text)
+        assert (await one.outbox.counts()).due == 0
+        for text in said[2:]:
+            await one.turn(text)
+        await one.carried(1)
+        assert [await subject.copies(one, text) for text in said] == [1, 1, 1, 0]
+    async with harness(home, [made()]) as one, one.working():
+        await one.memory.start()
+        await one.carried(1)
+        assert [await subject.copies(one, text) for text in said] == [1, 1, 1, 1]
+        rows = await one.conversations.history(await one.session(), frozenset({ANA}))
+        (gone,) = [row.id for row in rows if row.text == SAID]
+        await one.database.execute("UPDATE messages SET kind = 'command', text = '' WHERE id = :id", {"id": gone})
+        assert await one.queue.forget([gone])
+        one.worker.wake()
+        await one.carried(5)
+        assert one.ends == ["done"] * 5
+        assert [await subject.copies(one, text) for text in said] == [0, 1, 1, 1]
+        assert "Braga" in "\n".join(await one.recalled("where does my brother Rui live?"))
+
+
 async def test_its_tools_find_and_keep_for_whoever_asks(subject: ServiceSubject, home: Path) -> None:
     service = subject.service
     if not service.search_tool:
