@@ -132,7 +132,8 @@ class JsonService:
             raise DeliveryError(f"{self.name} gave no answer within {patience.total_s:g} s") from error
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             # What it says may hold the address that was called, and what stands in that.
-            raise DeliveryError(f"{self.name} cannot be reached ({type(error).__name__})") from error
+            more = ": does it run, and is its url right?" if isinstance(error, httpx.ConnectError) else ""
+            raise DeliveryError(f"{self.name} cannot be reached ({type(error).__name__}){more}") from error
 
     async def close(self) -> None:
         if self._state.client is not None:
@@ -170,7 +171,8 @@ class JsonService:
         if status == 401:
             raise DeliveryError(f"{self.name}: the key is not accepted", is_permanent=True)
         if 400 <= status < 500 and status not in LATER:
-            raise Refused(f"{self.name} refuses it (HTTP status {status})")
+            more = ": is its url right?" if status == 404 else ""
+            raise Refused(f"{self.name} refuses it (HTTP status {status}){more}")
         wait_s = _wait_s(response.headers.get("retry-after", ""))
         self._state.waits_until = monotonic() + wait_s
         why = "is asked too much" if status == 429 else "is out of order"
@@ -192,7 +194,7 @@ class JsonService:
                 raise ValueError
             return json.loads(content)
         except (ValueError, RecursionError) as error:
-            raise DeliveryError(f"{self.name} answers with something else than JSON") from error
+            raise DeliveryError(f"{self.name} answers with something else than JSON: is its url right?") from error
 
 
 def _origin(url: httpx.URL) -> tuple[str, str, int | None]:

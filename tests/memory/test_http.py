@@ -85,7 +85,7 @@ async def test_it_sends_json_with_the_key_below_the_address() -> None:
         (400, Refused, None, "mem refuses it (HTTP status 400)"),
         (401, DeliveryError, True, "mem: the key is not accepted"),
         (403, Refused, None, "mem refuses it (HTTP status 403)"),
-        (404, Refused, None, "mem refuses it (HTTP status 404)"),
+        (404, Refused, None, "mem refuses it (HTTP status 404): is its url right?"),
         (422, Refused, None, "mem refuses it (HTTP status 422)"),
         (408, DeliveryError, False, "mem is out of order (HTTP status 408)"),
         (429, DeliveryError, False, "mem is asked too much (HTTP status 429)"),
@@ -205,7 +205,7 @@ async def test_what_can_be_repeated_is_tried_once_more(method: str, is_repeatabl
 
 async def test_nobody_there_is_told_as_such() -> None:
     service = JsonService("mem", "http://127.0.0.1:9")
-    with pytest.raises(DeliveryError, match=r"mem cannot be reached \(ConnectError\)"):
+    with pytest.raises(DeliveryError, match=r"mem cannot be reached \(ConnectError\): does it run"):
         await service.call("GET", "/", patience=SEARCH)
     await service.close()
 

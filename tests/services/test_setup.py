@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import sys
 import tomllib
 from collections.abc import AsyncIterator
@@ -27,10 +28,10 @@ async def served(request: pytest.FixtureRequest) -> AsyncIterator[tuple[Service,
         yield service, double
 
 
-async def set_up(home: Path, service: Service, double: Double) -> str:
+async def set_up(home: Path, service: Service, double: Double, **changed: str) -> str:
     """What `mneme memory setup` prints, on both streams."""
     service.place(home)
-    options = service.table(double)
+    options = {**service.table(double), **changed}
     given = [
         part for name, value in options.items() for part in ("--set", f"{name}={json.dumps(value).strip(chr(34))}")
     ]
@@ -55,6 +56,15 @@ async def test_it_is_set_up_tried_and_looked_at(served: tuple[Service, Double], 
     (found,) = [one for one in json.loads(checked.stdout) if one["subject"] == f"memory {service.name}"]
     assert (found["state"], "the key is not accepted" in found["text"]) == ("wrong", True)
     assert KEY not in checked.stdout + checked.stderr
+
+
+async def test_what_is_not_there_is_a_sentence(served: tuple[Service, Double], home: Path) -> None:
+    service, double = served
+    for url in ("http://127.0.0.1:9", f"{double.url}/elsewhere"):
+        said = await set_up(home, service, double, url=url)
+        why = said.partition("It does not answer as it should: ")[2].splitlines()[0]
+        assert re.search(r"(cannot be reached|refuses|cannot reach its model|does not speak).*(url right|set api)", why)
+        assert "Found" not in said
 
 
 async def test_a_talk_of_three_turns_with_a_restart_is_known_to_it_once(

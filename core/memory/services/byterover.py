@@ -188,7 +188,12 @@ class ByteRover(RemoteService):
         """Tells brv its model, whose server it asks. The key goes by the environment, where nobody else sees it."""
         if not self._is_connected:
             server = ("openai-compatible", "--base-url", self._options.url, "--model", self._options.model)
-            await self._run(folder, "providers", "connect", *server)
+            try:
+                await self._run(folder, "providers", "connect", *server)
+            except _Failed as error:
+                if error.is_permanent:
+                    raise
+                raise _Failed("brv cannot reach its model: does its server run, and is its url right?") from error
             self._is_connected = True
 
     def _tree(self, space: str) -> Tree:
@@ -219,7 +224,8 @@ class ByteRover(RemoteService):
                 call.add_done_callback(self._calls.discard)
                 output = await call
         except TimeoutError as error:
-            raise DeliveryError(f"brv gave no answer within {limit_s:g} s") from error
+            more = "" if self._options.account_url else ": without internet it needs account_url"
+            raise DeliveryError(f"brv gave no answer within {limit_s:g} s{more}") from error
         except OSError as error:
             raise DeliveryError(f"brv cannot be run ({type(error).__name__})") from error
         answer = _decoded(output)

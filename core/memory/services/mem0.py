@@ -253,7 +253,20 @@ class _Library:
                 await asyncio.to_thread(held.client.close)
 
     async def about(self) -> str:
-        return f"mem0 {_installed()}, its library in this process, with a folder of its own"
+        """Asks for one embedding, which shows whether the server is there, takes the key and has the model."""
+        given = self._options
+        asked = {"model": given.embedder_model, "input": ["hello"], "dimensions": given.embedder_dims}
+        named = {"Authorization": f"Bearer {given.key.value}"} if given.key.value else {}
+        server = JsonService("the server for mem0's embeddings", given.embedder_url or given.llm_url, named)
+        try:
+            answer = await server.call("POST", "/embeddings", asked, patience=SEARCH, is_repeatable=True)
+        finally:
+            await server.close()
+        numbers = next(iter(objects(answer, "data")), {}).get("embedding")
+        if not isinstance(numbers, list) or len(numbers) != given.embedder_dims:
+            many = len(numbers) if isinstance(numbers, list) else "no"
+            raise ConfigError(f"{given.embedder_model} makes embeddings of {many} numbers: set embedder_dims to that.")
+        return f"mem0 {_installed()}, its library in this process, with a folder of its own; {given.embedder_model}"
 
     async def search(self, space: str, query: str, limit: int) -> Any:
         return await self._run(self._memory.search, query, filters={"user_id": space}, top_k=limit)

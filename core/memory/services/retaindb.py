@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from core.errors import ConfigError, DeliveryError
 from core.guard.guard import Arguments, service_lines, tool_of
-from core.memory.http import SEARCH, Patience, number_of, objects, segment, text_of
+from core.memory.http import SEARCH, number_of, objects, segment, text_of
 from core.memory.service import PROMPTS, AskedOptions, Entry, Found, ServerOptions, ServerService, Told
 from core.types import Json, Tool, ToolContext
 
@@ -41,7 +41,8 @@ class RetainDb(ServerService):
             raise ConfigError("project of retaindb should be a name.")
 
     async def probe(self) -> str:
-        await self._memories(f"{self._namespace}-nobody", SEARCH)
+        # Of somebody whom it does not know it may say that there is no profile, and so does what is no RetainDB.
+        await self.find(f"{self._namespace}-nobody", "hello", 1)
         return f"retaindb, {self.where}, which answers; search, profile, project {self._project}"
 
     async def find(self, space: str, query: str, limit: int) -> Sequence[Found]:
@@ -110,10 +111,10 @@ class RetainDb(ServerService):
             or (not session and text is not None and text_of(one, "content") == text)
         ]
 
-    async def _memories(self, space: str, patience: Patience | None = None) -> list[Json]:
+    async def _memories(self, space: str) -> list[Json]:
         params = {"project": self._project, "include_pending": "true"}
         path = f"/v1/memory/profile/{segment(space)}"
-        answer = await self._http.call("GET", path, params=params, patience=patience, missing={"memories": []})
+        answer = await self._http.call("GET", path, params=params, missing={"memories": []})
         return [_memory(one) for one in objects(answer, "memories")]
 
 

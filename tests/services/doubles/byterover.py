@@ -103,6 +103,9 @@ class ByteRoverDouble(Double):
         return _line("status", {"authStatus": "not_logged_in", "cliVersion": "3.14.0"})
 
     async def _providers(self, request: web.Request) -> web.Response:
+        if self.url not in (await request.json())["words"]:
+            # It asks the server for its models.
+            return _line("providers connect", {"error": "Could not reach OpenAI-compatible endpoint"}, is_right=False)
         return _line("providers connect", {"model": "stub", "providerId": "openai-compatible"})
 
     async def _search(self, request: web.Request) -> web.Response:

@@ -5,6 +5,7 @@ do. And that mem0's library tells its makers nothing, and is closed when it has 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,12 +13,14 @@ from threading import Event
 from typing import Any
 
 import pytest
+from aiohttp import web
 
+from core.errors import ConfigError, DeliveryError, Refused
 from core.memory.plugins import Plugins
 from core.memory.service import RemoteService, Told
 from tests.fixtures.provider_contract import SAID
 from tests.fixtures.provider_harness import ANA, harness
-from tests.services.doubles.double import KEY, running
+from tests.services.doubles.double import KEY, Double, running
 from tests.services.doubles.mem0 import Mem0Double
 from tests.services.engines.conftest import EngineSubject
 from tests.services.engines.engine import DIMENSIONS, models
@@ -34,6 +37,33 @@ async def test_its_library_tells_its_makers_nothing(subject: EngineSubject, home
         from mem0.memory import telemetry
 
         assert telemetry.MEM0_TELEMETRY is False
+
+
+class _Embeddings(Double):
+    """A server that asks for a key, and has a model of three numbers."""
+
+    def routes(self) -> Sequence[web.RouteDef]:
+        return [web.post("/embeddings", self._embed)]
+
+    async def _embed(self, request: web.Request) -> web.Response:
+        return web.json_response({"data": [{"index": 0, "embedding": [0.0, 0.0, 1.0]}]})
+
+
+async def test_its_library_is_tried_by_an_embedding(home: Path) -> None:
+    async def tried(**changed: Any) -> str:
+        options = {"deployment": "embedded", "llm_url": server.url, "key": "MODEL_KEY", "embedder_dims": 3, **changed}
+        return await Plugins(home).made("mem0", options, {"MODEL_KEY": KEY, "WRONG_KEY": "another"}).probe()
+
+    async with running(server := _Embeddings()):
+        assert "its library in this process" in await tried()
+        with pytest.raises(DeliveryError, match="the key is not accepted"):
+            await tried(key="WRONG_KEY")
+        with pytest.raises(ConfigError, match="embeddings of 3 numbers: set embedder_dims"):
+            await tried(embedder_dims=1536)
+        with pytest.raises(Refused, match="is its url right"):
+            await tried(embedder_url=f"{server.url}/v2")
+    with pytest.raises(DeliveryError, match="cannot be reached"):
+        await tried()
 
 
 async def test_its_library_is_closed_after_what_it_still_writes(home: Path) -> None:
