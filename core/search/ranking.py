@@ -8,8 +8,8 @@ on LoCoMo (hit@1 / message recall@10, of 78.2 / 80.3) without it.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
-from itertools import chain, groupby
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence, Sized
+from itertools import chain, pairwise
 from typing import NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
@@ -219,12 +219,12 @@ QUESTION_PENALTY = 0.2
 MOMENT_BONUS = 0.25
 """Where a moment is asked for, messages that name one: +0 / +0.6."""
 BEST_SHARE = 0.5
-DECAY = 0.5
-"""A session: half of its best messages, each next one counting half, and half of its best stretch. The
-messages: +2.2 / +0.5; the stretch: +0.7 / -0.1."""
-SESSION_SHARE = 0.4
+"""A session: half its best message, half its best stretch. A sum over messages would put what a long talk repeats
+before a note that says it once."""
+SESSION_SHARE = 0.6
 """How much of its session's score a message gets: +0 / +1.7."""
-BEST = 12
+PASSAGE_TERMS = 40
+"""Messages are ranked by passages of about so many terms, so that a long answer is as good as the part that answers."""
 
 
 def weights(frequencies: Mapping[str, int], count: int) -> dict[str, float]:
@@ -239,11 +239,13 @@ def rank(
     idf: Mapping[str, float], lineages: Mapping[int, Sequence[CandidateMessage]], moments: frozenset[str] = frozenset()
 ) -> tuple[dict[int, float], list[MessageMatch]]:
     """Scores of the lineages and all wanted messages, best first; `idf` in the order of the question, `moments` only
-    where one is asked for. Arrays have a row for each message, in their order, and a column for each term."""
+    where one is asked for. Arrays have a row for each passage of the messages, in their order, and a column for each
+    term."""
     if not lineages or not idf:
         return {}, []
-    columns = zip(*chain.from_iterable(lineages.values()), strict=True)
-    ids, sessions, chunks, texts, names, days, are_questions, are_wanted = columns
+    cut = [_passages(message) for message in chain.from_iterable(lineages.values())]
+    columns = zip(*chain.from_iterable(cut), strict=True)
+    _, sessions, chunks, texts, names, days, are_questions, are_wanted = columns
     called = {name for name in set(names) if not idf.keys().isdisjoint(name)}
     named = set(chain.from_iterable(called))
     asked = np.array([weight * NAMED if term in named else weight for term, weight in idf.items()])
@@ -266,25 +268,43 @@ def rank(
     if moments:
         final[[not moments.isdisjoint(text) for text in texts]] *= 1 + MOMENT_BONUS
     final[[name in called for name in names]] *= 1 + SPEAKER
-    roots = np.repeat(list(lineages), list(map(len, lineages.values()))).tolist()
-    scores = _session_scores(roots, raw.tolist(), scored[stretches].tolist())
-    final += [SESSION_SHARE * scores.get(root, 0.0) for root in roots]
-    ranked = list(map(MessageMatch, ids, sessions, roots, final.tolist()))
-    matches = [ranked[place] for place in np.lexsort((ids, -final)).tolist() if raw[place] > 0]
-    return dict(sorted(scores.items(), key=lambda pair: -pair[1])), matches
+    return _best(lineages, _begins(cut), raw, final, scored[stretches])
 
 
-def _session_scores(roots: Iterable[int], messages: Sequence[float], stretches: Sequence[float]) -> dict[int, float]:
-    """Of each lineage, from the scores of its messages and of the stretch of each."""
-    scores: dict[int, float] = {}
-    end = 0
-    for root, group in groupby(roots):
-        its = slice(end, end := end + len(list(group)))
-        best = sorted(messages[its], reverse=True)[:BEST]
-        if best[0]:
-            decayed = sum(score * DECAY**place for place, score in enumerate(best))
-            scores[root] = BEST_SHARE * decayed + (1 - BEST_SHARE) * max(stretches[its])
-    return scores
+def _best(
+    lineages: Mapping[int, Sequence[CandidateMessage]], begins: Places, raw: Array, final: Array, scored: Array
+) -> tuple[dict[int, float], list[MessageMatch]]:
+    """Of each message its best passage, of each lineage its best message and its best stretch."""
+    raw, final, scored = (np.maximum.reduceat(each, begins) for each in (raw, final, scored))
+    of_lineages = _begins(lineages.values())
+    best, stretch = np.maximum.reduceat(raw, of_lineages), np.maximum.reduceat(scored, of_lineages)
+    found = np.where(best > 0, BEST_SHARE * best + (1 - BEST_SHARE) * stretch, 0)
+    lineage = np.repeat(np.arange(len(found)), list(map(len, lineages.values())))
+    final += SESSION_SHARE * found[lineage]
+    rows = [(message, root) for root, messages in lineages.items() for message in messages]
+    ids = [message.message_id for message, _ in rows]
+    ranked = [place for place in np.lexsort((np.array(ids), -final)).tolist() if raw[place] > 0]
+    matches = [
+        MessageMatch(ids[place], rows[place][0].session_id, rows[place][1], float(final[place])) for place in ranked
+    ]
+    scores = sorted(zip(lineages, found.tolist(), strict=True), key=lambda pair: -pair[1])
+    return {root: score for root, score in scores if score}, matches
+
+
+def _passages(message: CandidateMessage) -> list[CandidateMessage]:
+    """A long message in parts of about the same length."""
+    size = len(message.terms)
+    count = max(1, round(size / PASSAGE_TERMS))
+    if count == 1:
+        return [message]
+    cuts = [size * number // count for number in range(count + 1)]
+    return [message._replace(terms=message.terms[start:end]) for start, end in pairwise(cuts)]
+
+
+def _begins(groups: Iterable[Sized]) -> Places:
+    """Where each of the groups begins in a row of all."""
+    ends = np.cumsum(list(map(len, groups)))
+    return np.concatenate(([0], ends[:-1]))
 
 
 def _overlaps(idf: Mapping[str, float], texts: Sequence[Sequence[str]]) -> tuple[Array, Array]:

@@ -103,6 +103,22 @@ def test_kin_of_a_word_counts_a_little() -> None:
     assert 104 in _order("adopt", lines)[1]
 
 
+def test_a_note_that_says_it_once_comes_before_a_long_talk_that_repeats_it() -> None:
+    note = _lines(1, "the ferry to Porto leaves at noon")
+    talk = _lines(2, *["the ferry to Porto is late again", "it leaves soon"] * 6)
+    assert _order("When does the ferry to Porto leave?", talk, note)[0] == [1, 2]
+
+
+def test_a_long_message_is_as_good_as_the_part_that_answers() -> None:
+    def long(*places: int) -> str:
+        asked = dict(zip(places, ("ferry", "harbour", "ticket"), strict=True))
+        return " ".join(asked.get(number, f"word{number}") for number in range(240))
+
+    sessions, messages = _order("ferry harbour ticket", _lines(1, long(0, 120, 239)), _lines(2, long(125, 130, 135)))
+    assert sessions == [2, 1]
+    assert messages == [200, 100]
+
+
 RANKINGS = st.lists(st.tuples(st.floats(0.1, 5), st.lists(st.integers(0, 20), unique=True)), max_size=6)
 
 
