@@ -15,7 +15,7 @@ from importlib.resources import files
 from itertools import cycle
 from typing import Any
 
-VERSION = 5
+VERSION = 6
 
 _UNSPACED = (
     "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0edf\u1000-\u109f\u1100-\u11ff\u1780-\u17d3\u17dc\u17dd\u2e80-\u2fdf"
@@ -40,6 +40,8 @@ SCOPE = "\ue000"
 
 _RUN = re.compile(f"[{_UNSPACED}]+")
 _MARKS = "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u00ad\ue000"
+_DIGITS = "٠١٢٣٤٥٦٧٨٩۰۱۲۳۴۵۶۷۸۹०१२३४५६७८९০১২৩৪৫৬৭৮৯๐๑๒๓๔๕๖๗๘๙"
+"""As Arabic, Persian, Hindi, Bengali and Thai write them."""
 _SISTERS = "ёЁάέήίόύώΆΈΉΊΌΎΏΐΰϊϋΪΫأإآٱىیکةøØłŁđĐıİ"
 _PLAIN = "еЕαεηιουωΑΕΗΙΟΥΩιυιυΙΥااااييكهoOlLdDiI"  # noqa: RUF001
 """Letters that are as often written without their sign, and that SQLite's tokenizer keeps apart. Arabic as in Lucene's
@@ -78,13 +80,13 @@ def replaced() -> tuple[re.Pattern[str], Mapping[str, str]]:
     """What folding replaces besides NFKC, in one class (one scan of the text), and by what: Han (traditional, Japanese
     and variant characters by the simplified ones of OpenCC, none itself a variant), sisters; marks by nothing."""
     han = files("core.text").joinpath("data", "han.txt").read_text("utf-8").split()
-    known = {pair[0]: pair[1] for pair in han} | dict(zip(_SISTERS, _PLAIN, strict=True))
+    known = {pair[0]: pair[1] for pair in han} | dict(zip(_SISTERS + _DIGITS, _PLAIN + "0123456789" * 5, strict=True))
     return re.compile(f"[{_MARKS}{''.join(known)}]"), known
 
 
 def fold(text: str) -> str:
-    """NFKC, Han simplified, `_SISTERS` as plain letters; no soft hyphens, Hebrew points, Arabic vowels, tatweel,
-    `SCOPE`."""
+    """NFKC, Han simplified, `_SISTERS` as plain letters, digits as 0 to 9; no soft hyphens, Hebrew points, Arabic
+    vowels, tatweel, `SCOPE`."""
     if text.isascii():
         return text
     for wide, narrow in _WIDE:

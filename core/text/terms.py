@@ -1,7 +1,8 @@
 """Text as the terms that ranking counts: stems without stop words, pairs of unspaced characters, emoji; and the names
 in it. Pure.
 
-English is stemmed by Porter's algorithm (Program 14, 1980), irregular forms first: about one point at hit@1 on LoCoMo.
+English is stemmed by Porter's algorithm (Program 14, 1980), irregular forms first: about one point at hit@1 on LoCoMo;
+what is in a script of its own as `languages` has it.
 Of runs of unspaced scripts the terms are pairs, for Han also single characters, for Thai pairs of syllables; of a
 question the words that only ask or join are cut out, or ``什么时候`` would outweigh what is asked for. Names are
 known by their capitals in a statement; in a question any words may be one. `normalize.VERSION` also counts for this
@@ -12,7 +13,6 @@ from __future__ import annotations
 
 import calendar
 import re
-import threading
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
@@ -20,23 +20,34 @@ from functools import lru_cache
 from itertools import pairwise
 from operator import add
 
-import snowballstemmer  # type: ignore[import-untyped]
-
 from core.text import normalize
-from core.text.normalize import clean, fold, language_data, parted, plain, signed_terms, symbol_token, words_of
+from core.text.languages import script_form, script_stem, script_stop_words, stemmer
+from core.text.normalize import (
+    clean,
+    fold,
+    is_unspaced,
+    language_data,
+    parted,
+    plain,
+    signed_terms,
+    symbol_token,
+    words_of,
+)
 
 _PLAIN = bytes(code if chr(code).isascii() and chr(code).isalnum() else 32 for code in range(256)).lower()
 """For ASCII, one pass over the bytes instead of a regular expression: six times as fast, and ranking reads much."""
 _WHEN = re.compile(r"\b(?:when|how long|what (?:date|day|month|year|time))\b", re.IGNORECASE)
-_PORTER = snowballstemmer.stemmer("porter")
-_PORTER_LOCK = threading.Lock()
-"""A stemmer holds the word at hand; searches run in several threads. PyStemmer, if installed, is 15 times as fast."""
 
 
 @lru_cache(maxsize=1)
 def stop_words() -> frozenset[str]:
     """English words too common to tell one message from another."""
     return frozenset(language_data("words")["stop_words"].split())
+
+
+def is_stop_word(word: str) -> bool:
+    """Whether a word in small letters is too common, in English or in a script of its own."""
+    return word in stop_words() or (not word.isascii() and script_form(word) in script_stop_words())
 
 
 @lru_cache(maxsize=1)
@@ -51,8 +62,7 @@ def stem(word: str) -> str:
     word = irregular_forms().get(word, word)
     if len(word) < 3 or not (word.isascii() and word.isalpha()):
         return word
-    with _PORTER_LOCK:
-        return str(_PORTER.stemWord(word))
+    return stemmer("porter")(word)
 
 
 def terms_of(text: str) -> list[str]:
@@ -112,7 +122,10 @@ def marks_of(terms: list[str]) -> list[str]:
     """What to mark in a message where these terms count: words that begin with the stem, and its irregular forms."""
     forms = [form for form, base in _irregular_stems().items() if base in terms]
     stems = [term[:-1] if term.isascii() and term.endswith("i") else term for term in apart(terms)]
-    return [*forms, *(f"{part}*" if len(part) > 3 and part.isascii() and part.isalpha() else part for part in stems)]
+    return [
+        *forms,
+        *(f"{part}*" if len(part) > 3 and part.isalpha() and not is_unspaced(part) else part for part in stems),
+    ]
 
 
 @lru_cache(maxsize=1)
@@ -128,7 +141,7 @@ def _term(word: str) -> str:
     if not word.isascii():
         decomposed = unicodedata.normalize("NFKD", fold(word))
         bare = "".join(character for character in decomposed if not unicodedata.combining(character))
-        word = bare if bare.isascii() else unicodedata.normalize("NFKC", word)
+        return stem(bare) if bare.isascii() else script_stem(word)
     return stem(word)
 
 
