@@ -20,7 +20,7 @@ from core.dates import periods
 from core.store.query import DEFAULT_ROLES, Clause, Phrase, SearchPlan, SearchQuery
 from core.text import normalize
 from core.text.normalize import LIMIT_TERMS, WORD, bare, clean, pairs_of, pieces, signed_terms, symbol_token, words_of
-from core.text.terms import apart, asked_terms, is_stop_word
+from core.text.terms import apart, asked_terms, telling_words
 from core.text.variants import forms_of
 from core.types import Role
 
@@ -81,7 +81,7 @@ def any_of(text: str) -> SearchPlan:
         kinds[kind].append(part)
     spaced, runs, symbols = " ".join(kinds["words"]), kinds["run"], kinds["symbol"]
     typed = [word.casefold() for word in words_of(spaced)]
-    words = [word for word in typed if not is_stop_word(word)]
+    words = telling_words(typed)
     asked = apart(list(chain.from_iterable(map(asked_terms, runs))))
     if not asked and not words and not symbols:
         asked, words = runs, [] if runs else typed

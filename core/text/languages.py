@@ -2,7 +2,10 @@
 
 Stems are those of snowballstemmer, Arabic apart. What is written in a script that one language has nearly for itself
 (Arabic, Cyrillic, Greek, Devanagari, …) is stemmed by that script: Persian as Arabic, Ukrainian as Russian, alike in
-messages and in questions. `normalize.VERSION` also counts for this file.
+messages and in questions. What is in Latin letters is told by its words (after Cavnar and Trenkle in spirit, but by
+common words, of which short messages have some), and is known by its language's stems besides its English ones, which
+every message has: so an English question finds a word in a German message, and a name is the same in both.
+`normalize.VERSION` also counts for this file.
 """
 
 from __future__ import annotations
@@ -10,12 +13,14 @@ from __future__ import annotations
 import re
 import threading
 import unicodedata
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
+from itertools import chain, islice
 
 import snowballstemmer  # type: ignore[import-untyped]
 
-from core.text.normalize import fold, language_data
+from core.text.normalize import bare, fold, language_data
 
 _LOCK = threading.Lock()
 """A stemmer holds the word at hand; searches run in several threads. PyStemmer, if installed, is 15 times as fast."""
@@ -81,3 +86,59 @@ def _scripts() -> re.Pattern[str]:
     """What a word of a script begins with, in the group of its language."""
     scripts = language_data("languages")["scripts"]
     return re.compile("|".join(f"(?P<{name}>[{script['letters']}])" for name, script in scripts.items()))
+
+
+WORDS_LOOKED_AT = 100
+"""Words of a text that tell its language."""
+LIKELIEST = 2
+
+
+def languages_of(words: Sequence[str], letters: Iterable[str] = ()) -> tuple[str, ...]:
+    """The likeliest languages besides English of a text's words and other letters, small; none where English is as
+    likely, where one letter alone tells (a name may have it), and for a word alone."""
+    is_told = not telling().isdisjoint(words[:WORDS_LOOKED_AT]) or sum(letter in _profiles() for letter in letters) > 1
+    if len(words) < 2 or not is_told:
+        return ()
+    told = chain(islice(words, WORDS_LOOKED_AT), letters)
+    counts = Counter(chain.from_iterable(_profiles()[one] for one in told if one in _profiles()))
+    most = max(counts.values())
+    return () if counts["english"] == most else tuple(name for name in counts if counts[name] == most)[:LIKELIEST]
+
+
+@lru_cache(maxsize=1)
+def telling() -> frozenset[str]:
+    """Words that no English text has, but that of another language in Latin letters."""
+    latin = language_data("languages")["latin"]
+    found = frozenset().union(*(latin_stop_words(name) for name in latin if name != "english"))
+    return found.difference(latin["english"].split(), language_data("words")["stop_words"].split())
+
+
+@lru_cache(maxsize=1)
+def _profiles() -> Mapping[str, tuple[str, ...]]:
+    """The languages of each common word and letter."""
+    latin = language_data("languages")["latin"]
+    words = {name: latin_stop_words(name).union(latin[name]["letters"]) for name in latin if name != "english"}
+    words["english"] = frozenset(language_data("words")["stop_words"].split())
+    known: dict[str, list[str]] = {}
+    for name, its in words.items():
+        for word in its:
+            known.setdefault(word, []).append(name)
+    return {word: tuple(names) for word, names in known.items()}
+
+
+@lru_cache(maxsize=32)
+def latin_stop_words(language: str) -> frozenset[str]:
+    """The stop words of a language in Latin letters, folded, with and without accents."""
+    typed = language_data("languages")["latin"][language]["words"].split()
+    return frozenset([*map(fold, typed), *(map(bare, typed) if language in ALGORITHMS else ())])
+
+
+@lru_cache(maxsize=100_000)
+def latin_stem(language: str, word: str) -> str:
+    """The stem of a word in small letters as that language has it, without accents; empty for a stop word. Of
+    Vietnamese the syllable with its tone."""
+    if word in latin_stop_words(language):
+        return ""
+    if language not in ALGORITHMS:
+        return word
+    return bare(stemmer(language)(word))

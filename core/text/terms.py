@@ -17,12 +17,13 @@ import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
 from functools import lru_cache
-from itertools import pairwise
+from itertools import chain, pairwise
 from operator import add
 
 from core.text import normalize
-from core.text.languages import script_form, script_stem, script_stop_words, stemmer
+from core.text.languages import WORDS_LOOKED_AT, languages_of, latin_stem, script_stem, stemmer, telling
 from core.text.normalize import (
+    bare,
     clean,
     fold,
     is_unspaced,
@@ -45,9 +46,11 @@ def stop_words() -> frozenset[str]:
     return frozenset(language_data("words")["stop_words"].split())
 
 
-def is_stop_word(word: str) -> bool:
-    """Whether a word in small letters is too common, in English or in a script of its own."""
-    return word in stop_words() or (not word.isascii() and script_form(word) in script_stop_words())
+def telling_words(words: Sequence[str]) -> list[str]:
+    """Of words in small letters those that tell a message from others, in the language they are in."""
+    languages = languages_of(words)
+    told = [word for word in words if _term(word)]
+    return [word for word in told if _forms_of(word, languages)] if languages else told
 
 
 @lru_cache(maxsize=1)
@@ -66,12 +69,15 @@ def stem(word: str) -> str:
 
 
 def terms_of(text: str) -> list[str]:
-    """The terms of a text in order, repeated, without stop words; those of signed words (``C++``) at the end."""
+    """The terms of a text in order, repeated, without stop words; other forms of a word and those of signed words
+    (``C++``) at the end."""
     if text.isascii():
-        plain = text.encode().translate(_PLAIN).decode().split()
-        return [*filter(None, map(_term, plain)), *signed_terms(text)]
-    words, runs = parted(text)
-    return [*_spaced_terms(words), *_unspaced_terms(runs, run_terms)]
+        words = text.encode().translate(_PLAIN).decode().split()
+        if telling().isdisjoint(words[:WORDS_LOOKED_AT]):
+            return [*filter(None, map(_term, words)), *signed_terms(text)]
+        return _spaced_terms(words, text)
+    spaced, runs = parted(text)
+    return [*_spaced_terms(words_of(spaced.casefold()), spaced), *_unspaced_terms(runs, run_terms)]
 
 
 def query_terms(text: str) -> list[str]:
@@ -80,27 +86,66 @@ def query_terms(text: str) -> list[str]:
     if typed.isascii():
         return list(dict.fromkeys(terms_of(typed)))[: normalize.LIMIT_TERMS]
     words, runs = parted(typed)
-    terms = [*_spaced_terms(words), *_unspaced_terms(runs, asked_terms)] or _unspaced_terms(runs, run_terms)
+    spaced = _spaced_terms(words_of(words.casefold()), words)
+    terms = [*spaced, *_unspaced_terms(runs, asked_terms)] or _unspaced_terms(runs, run_terms)
     return list(dict.fromkeys(sorted(terms, key=lambda term: len(term) == 1)))[: normalize.LIMIT_TERMS]
 
 
-def _spaced_terms(text: str) -> list[str]:
-    return [*filter(None, map(_term, words_of(text.casefold()))), *signed_terms(text)]
+def other_forms(text: str) -> dict[str, str]:
+    """Of the terms of a query those that are another form of one, and which: its English stem, where it is in another
+    language."""
+    folded = parted(clean(text))[0]
+    forms = _forms(words_of(folded.casefold()), folded) or []
+    return {other: main for main, *others in forms for other in others}
+
+
+def _spaced_terms(words: list[str], text: str) -> list[str]:
+    """Of words in small letters, and the folded text that has them."""
+    forms = _forms(words, text)
+    if forms is None:
+        return [*filter(None, map(_term, words)), *signed_terms(text)]
+    return [*(one[0] for one in forms), *chain.from_iterable(one[1:] for one in forms), *signed_terms(text)]
+
+
+def _forms(words: list[str], text: str) -> list[tuple[str, ...]] | None:
+    """The terms of each word but stop words, its stem in the text's language first; None where that is English."""
+    letters = () if text.isascii() else {letter for letter in text.casefold() if not letter.isascii()}
+    languages = languages_of(words, letters)
+    return list(filter(None, (_forms_of(word, languages) for word in words))) if languages else None
+
+
+@lru_cache(maxsize=100_000)
+def _forms_of(word: str, languages: tuple[str, ...]) -> tuple[str, ...]:
+    term = _term(word)
+    if not term or not word.isalpha() or not bare(word).isascii():
+        return (term,) if term else ()
+    stems = [latin_stem(language, word) for language in languages]
+    return tuple(dict.fromkeys([*stems, term])) if all(stems) else ()
 
 
 def _unspaced_terms(parts: list[tuple[str, str]], terms_of_run: Callable[[str], Sequence[str]]) -> list[str]:
     return [term for run, symbol in parts for term in (terms_of_run(run) if run else [symbol_token(symbol)])]
 
 
+def word_terms(text: str) -> list[str]:
+    """As `terms_of`, for words and names that stand in no sentence: the same in all languages."""
+    words, runs = parted(text)
+    return [
+        *filter(None, map(_term, words_of(words.casefold()))),
+        *signed_terms(words),
+        *_unspaced_terms(runs, run_terms),
+    ]
+
+
 @lru_cache(maxsize=10_000)
 def name_terms(name: str) -> tuple[str, ...]:
-    return tuple(terms_of(name))
+    return tuple(word_terms(name))
 
 
 @lru_cache(maxsize=10_000)
 def date_terms(day: date) -> tuple[str, ...]:
     """A day in words, as people ask for it: ``Monday 8 May 2023``. Worth two points at hit@1."""
-    return tuple(terms_of(f"{day:%A} {day.day} {day:%B} {day.year}"))
+    return tuple(word_terms(f"{day:%A} {day.day} {day:%B} {day.year}"))
 
 
 def asks_when(text: str) -> bool:
@@ -115,7 +160,7 @@ def is_question(text: str) -> bool:
 @lru_cache(maxsize=1)
 def moment_terms() -> frozenset[str]:
     """Terms of messages that say when something was."""
-    return frozenset([*terms_of(language_data("words")["moment_words"]), *language_data("cjk")["moments"].split()])
+    return frozenset([*word_terms(language_data("words")["moment_words"]), *language_data("cjk")["moments"].split()])
 
 
 def marks_of(terms: list[str]) -> list[str]:
@@ -140,8 +185,8 @@ def _term(word: str) -> str:
         return ""
     if not word.isascii():
         decomposed = unicodedata.normalize("NFKD", fold(word))
-        bare = "".join(character for character in decomposed if not unicodedata.combining(character))
-        return stem(bare) if bare.isascii() else script_stem(word)
+        plainest = "".join(character for character in decomposed if not unicodedata.combining(character))
+        return stem(plainest) if plainest.isascii() else script_stem(word)
     return stem(word)
 
 

@@ -16,7 +16,7 @@ from functools import lru_cache
 from itertools import chain, combinations, islice, pairwise, permutations, takewhile
 
 from core.text.normalize import language_data, words_of
-from core.text.terms import stop_words, terms_of
+from core.text.terms import stop_words, word_terms
 
 Way = tuple[str, ...]
 """Terms that belong together."""
@@ -50,7 +50,7 @@ def other_ways(text: str) -> list[Way]:
     asks for."""
     text = text[:LOOK_CHARS]
     told = language_data("words")["answered_with"].items()
-    answers = (tuple(terms_of(word)) for asked, word in told if asked in text.casefold())
+    answers = (tuple(word_terms(word)) for asked, word in told if asked in text.casefold())
     return [way for way in dict.fromkeys(islice(chain(answers, _numbers(text), _writings(text)), MOST)) if way]
 
 
@@ -60,9 +60,9 @@ def _writings(text: str) -> Iterator[Way]:
         yield from _identifier(token)
     for one, other in pairwise(words_of(text)):
         if _are_joined(one.casefold(), other.casefold()):
-            yield from ((term,) for term in terms_of(one + other))
+            yield from ((term,) for term in word_terms(one + other))
     if 2 < len(tokens) <= PARTS and all(token.isalnum() and token.isascii() for token in tokens):
-        yield tuple(terms_of("".join(tokens)))
+        yield tuple(word_terms("".join(tokens)))
     if not text.isascii():
         yield from _kana(text)
         yield from _numerals(text)
@@ -79,28 +79,28 @@ def _identifier(token: str) -> Iterator[Way]:
     """What has signs between its parts as one word, and what is one word in its parts."""
     words = words_of(token)
     if 2 <= len(words) <= PARTS and token.isascii():
-        yield tuple(terms_of("".join(words)))
+        yield tuple(word_terms("".join(words)))
     for word in words:
         if not word.isascii():
             continue
         kinds = _KINDS.findall(word)
         for parts in (kinds, [kinds[0], "".join(kinds[1:])], _HUMPS.findall(word)):
             if 2 <= len(parts) <= PARTS and "".join(parts) == word and parts[-1]:
-                way = tuple(terms_of(" ".join(parts)))
+                way = tuple(word_terms(" ".join(parts)))
                 yield way if len(way) > 1 else ()
 
 
 def _kana(text: str) -> Iterator[Way]:
     """Katakana as Hiragana; Hiragana as Katakana, also without a particle before or behind it."""
     for found in _KATAKANA.finditer(text):
-        yield tuple(terms_of(found[0].translate(_HIRAGANA_OF)))
+        yield tuple(word_terms(found[0].translate(_HIRAGANA_OF)))
     for found in _HIRAGANA.finditer(text):
         stretch = found[0]
         ends = [stretch, stretch[:-1]] if stretch[-1] in _PARTICLES else [stretch]
         begins = [end[1:] for end in ends if end[0] in _PARTICLES]
         for part in (*ends, *begins):
             if len(part) > 1:
-                yield tuple(terms_of(part.translate(_KATAKANA_OF)))
+                yield tuple(word_terms(part.translate(_KATAKANA_OF)))
 
 
 def _numerals(text: str) -> Iterator[Way]:
@@ -113,9 +113,9 @@ def _numerals(text: str) -> Iterator[Way]:
                 yield (str(number // 10_000), "万")
     for figures, counted in _FIGURE.findall(text):
         written = _in_characters(int(figures))
-        yield tuple(terms_of(written + counted))
+        yield tuple(word_terms(written + counted))
         if written[0] == "二" and written[1:2] in ("", "百", "千", "万"):
-            yield tuple(terms_of("两" + written[1:] + counted))
+            yield tuple(word_terms("两" + written[1:] + counted))
 
 
 def _in_characters(number: int) -> str:

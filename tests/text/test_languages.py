@@ -6,9 +6,9 @@ from __future__ import annotations
 import pytest
 
 from core.search.query import any_of
-from core.text.languages import script_form, script_stem, script_stop_words
-from core.text.normalize import fold, indexed_words, language_data
-from core.text.terms import query_terms, terms_of
+from core.text.languages import languages_of, script_form, script_stem, script_stop_words, telling
+from core.text.normalize import fold, indexed_words, language_data, words_of
+from core.text.terms import name_terms, other_forms, query_terms, telling_words, terms_of, word_terms
 
 
 @pytest.mark.parametrize(
@@ -54,3 +54,99 @@ def test_each_stop_word_is_one_as_it_is_typed() -> None:
 def test_other_letters_keep_their_word() -> None:
     assert script_stem("ლისაბონი") == "ლისაბონი"
     assert terms_of("ספרים") == ["ספרים"]
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("german", "Wann kam die Rechnung für das Hotel?"),
+        ("dutch", "Wanneer zijn de kinderen naar huis gegaan?"),
+        ("swedish", "När åkte vi till Göteborg och vem var med?"),
+        ("danish", "Hvornår kom regningen, og hvad skal vi gøre med den af dem?"),
+        ("finnish", "Milloin me kävimme Turussa ja kuka oli mukana?"),
+        ("hungarian", "Mikor voltunk a Balatonon és hol aludtunk?"),
+        ("french", "Quand est-ce que nous avons pris le train pour Lyon ?"),
+        ("spanish", "¿Cuándo llegaron los libros de Carlos?"),
+        ("portuguese", "Quando é que você não foi à praia com as meninas?"),
+        ("italian", "Quando siamo andati al mare con gli amici della scuola?"),
+        ("romanian", "Când am fost în orașele din Ardeal și cine era?"),
+        ("turkish", "Jared Allen'ın kaç tane kariyer sack edişi vardır?"),
+        ("polish", "Kiedy byliśmy w Krakowie z dziećmi i kto się zgubił?"),
+        ("czech", "Kdy jsme byli v Praze s dětmi a co je to?"),
+        ("indonesian", "Kapan kita pergi ke Bali dengan keluarga itu?"),
+        ("vietnamese", "Ai đã viết bài hát nổi tiếng nhất của Việt Nam?"),
+    ],
+)
+def test_a_language_is_known_by_its_words(language: str, text: str) -> None:
+    assert languages_of(*_read(text))[:1] == (language,)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "When did we fly to Los Angeles with Carlos?",
+        "The war, man: what a son",
+        "Take care! Go get 'em, Jon!",
+        "Oh? For example?",
+        "Monday 8 May 2023",
+        "Müller booked",
+        "Café Résumé",
+        "und",
+        "",
+    ],
+)
+def test_english_names_and_single_words_are_in_no_other_language(text: str) -> None:
+    assert languages_of(*_read(text)) == ()
+
+
+def _read(text: str) -> tuple[list[str], set[str]]:
+    folded = fold(text).casefold()
+    return words_of(folded), {letter for letter in folded if not letter.isascii()}
+
+
+@pytest.mark.parametrize(
+    ("said", "asked"),
+    [
+        ("Ich habe die Rechnungen nicht bezahlt", "Wer hat die Rechnung bezahlt?"),
+        ("Las organizaciones participaron en los juegos", "¿Qué organización participa en el juego?"),
+        ("Os meninos foram à praia com as professoras", "Quando é que o menino foi à praia com a professora?"),
+        ("Nous avons mangé les gâteaux de la boulangère", "Qui est-ce qui mange le gâteau ?"),
+        ("I ragazzi hanno letto dei libri", "Che libro ha letto il ragazzo?"),
+        ("Kitapları evlerinde bıraktık ama sonra bulduk", "Bu kitap nerede?"),
+        ("Am vizitat orașele și muzeele din țară", "Ce oraș am vizitat?"),
+    ],
+)
+def test_a_question_asks_for_the_forms_of_its_language(said: str, asked: str) -> None:
+    forms = other_forms(asked)
+    wanted = [term for term in query_terms(asked) if term not in forms]
+    assert wanted
+    assert set(wanted) <= set(terms_of(said))
+
+
+def test_each_word_keeps_its_english_form_beside() -> None:
+    said = terms_of("Carlos und Thomas haben das Essen gebracht")
+    assert set(query_terms("What did Carlos and Thomas bring?")) - {"bring"} <= set(said)
+    assert {"ess", "essen"} <= set(said)
+    assert "und" not in said
+    assert other_forms("Wann war das Essen?") == {"essen": "ess"}
+    assert other_forms("When was the party of the children?") == {}
+
+
+def test_vietnamese_syllables_are_told_by_their_tone_and_found_without() -> None:
+    said = terms_of("Bạn của tôi đã bán xe ở Hà Nội")
+    assert {"bán", "nội", "ban", "noi"} <= set(said)
+    assert "bàn" not in said
+    assert query_terms("ban xe") == ["ban", "xe"]
+
+
+def test_names_and_single_words_are_the_same_in_all_languages() -> None:
+    assert word_terms("El Niño de la Rosa") == ["el", "nino", "de", "la", "rosa"]
+    assert name_terms("Ana dos Santos") == ("ana", "do", "santo")
+    assert telling_words(["wo", "ist", "die", "rechnung"]) == ["rechnung"]
+    assert telling_words(["where", "is", "the", "bill"]) == ["bill"]
+
+
+def test_the_profile_of_a_language_has_no_words_that_are_english() -> None:
+    english = terms_of(" ".join(language_data("words")["moment_words"].split()))
+    assert english == word_terms(language_data("words")["moment_words"])
+    assert telling().isdisjoint(language_data("words")["stop_words"].split())

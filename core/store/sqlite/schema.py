@@ -17,7 +17,7 @@ from string import Template
 
 from core.store.query import DAY_IN_CHUNK
 from core.text.normalize import SCOPE, VERSION, bare, indexed_words
-from core.text.terms import date_terms, terms_of
+from core.text.terms import date_terms, name_terms, terms_of
 from core.types import MEMORY
 
 
@@ -61,7 +61,7 @@ class ChunkTerms:
     def step(self, scope_id: int, text: str, name: str | None, created_at: float) -> None:
         self._scope = scope_id
         self._terms += terms_of(text)
-        self._terms += terms_of(name or "")
+        self._terms += name_terms(name or "")
         self._days.add(day_of(created_at))
 
     def finalize(self) -> str:
