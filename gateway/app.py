@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from datetime import time, timedelta
 from pathlib import Path
@@ -146,7 +146,7 @@ class _Process:
                     tend((self._services.recall.tend, forgetting.tend)),
                     self._memory.start(),
                     tend((self._memory.tend,)),
-                    self._supervisor.watch(self._services.note_platforms, notices.tell_of_outage),
+                    self._supervisor.watch(self._services.note_platforms, notices.tell_of_outage, self._outages),
                 )
             ]
             if self._memory.externals:
@@ -195,6 +195,9 @@ class _Process:
         # From now on what was accepted is served, whatever fails: taken up again, it would be answered twice.
         self._resumed.add(adapter.platform)
         self._changed.set()
+
+    def _outages(self) -> Mapping[str, str]:
+        return {f"{MEMORY} {name}": state for name, state in self._memory.outages.items()}
 
     async def _on_change(self) -> None:
         await self._router.on_change()

@@ -201,11 +201,15 @@ async def _provider(settings: Settings, name: str, counts: OutboxCounts) -> str 
     found, wrong = await asyncio.to_thread(chosen, settings)
     if name in wrong:
         raise ConfigError(wrong[name])
-    said = await probed(next(one for one in found if one.name == name))
+    queue = texts.sync_state(counts)
+    waits = f" {queue[0].upper()}{queue[1:]}." if queue else ""
+    try:
+        said = await probed(next(one for one in found if one.name == name))
+    except MnemeError as error:
+        raise ConfigError(f"{str(error).rstrip('.')}.{waits}") from error
     if counts.dead:
-        raise ConfigError(f"{texts.sync_state(counts).capitalize()}. `mneme memory sync {name}` sends it again.")
-    queue = texts.sync_state(counts) or "it has taken all that it was told"
-    return f"It can be used{said and ': '}{said}; {queue}."
+        raise ConfigError(f"{said and f'{said}.'}{waits} `mneme memory sync {name}` sends it again.".strip())
+    return f"It can be used{said and ': '}{said}; {queue or 'it has taken all that it was told'}."
 
 
 async def probed(provider: MemoryProvider) -> str:

@@ -133,7 +133,7 @@ class Services:
         return next((place for place in found if place[0].platform in platforms), None)
 
     async def note_platforms(self, states: Mapping[str, str]) -> None:
-        """Keeps what /status says of the platforms, and so do the commands of a shell."""
+        """Keeps what /status says of the platforms and of memories that are out of order; so do commands of a shell."""
         await self.database.write(lambda connection: set_meta(connection, PLATFORMS, json.dumps(dict(states))))
 
     async def platforms(self) -> Mapping[str, str]:

@@ -64,15 +64,20 @@ class Supervisor:
         """One sentence on each platform, for /status."""
         return {name: platform.sentence for name, platform in self._platforms.items()}
 
-    async def watch(self, on_change: Callable[[Mapping[str, str]], Awaitable[None]], on_outage: OnOutage) -> None:
-        """Until cancelled: logs what becomes connected and what is so no more, and calls `on_change` with all states
-        then; `on_outage` with a platform that is dead and its state, and once more when it is back."""
+    async def watch(
+        self,
+        on_change: Callable[[Mapping[str, str]], Awaitable[None]],
+        on_outage: OnOutage,
+        others: Callable[[], Mapping[str, str]] = dict,
+    ) -> None:
+        """Until cancelled: logs what becomes connected and what is so no more, and calls `on_change` with all states,
+        also `others`, then; `on_outage` with a platform that is dead and its state, and once more when it is back."""
         known: Mapping[str, str] | None = None
         while True:
             try:
                 for name, platform in self._platforms.items():
                     await self._look(name, platform, on_outage)
-                if (states := self.states) != known:
+                if (states := {**self.states, **others()}) != known:
                     await on_change(states)
                     known = states
             except StoreError as error:

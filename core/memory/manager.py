@@ -86,6 +86,11 @@ class MemoryManager:
     def states(self) -> Mapping[str, str]:
         return {one.name: one.breaker.state + (f" ({one.about})" if one.about else "") for one in self._all}
 
+    @property
+    def outages(self) -> Mapping[str, str]:
+        """The states of those that are out of order."""
+        return {name: one.breaker.state for name, one in self.externals.items() if one.breaker.is_open}
+
     async def start(self) -> None:
         """Initializes the providers, and queues what an earlier process did not tell them."""
         await self._tell(lambda queue: queue.catch_up())

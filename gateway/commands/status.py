@@ -42,13 +42,15 @@ class StatusCommands:
         names = settings.model
         model = f"{names.chat}, for small tasks {names.helper}" if settings.has_model else "none, I answer without one"
         states = await services.platforms()
+        # Of what runs here the memory says more.
+        here = {f"{MEMORY} {name}" for name in self._memory.externals} if self._memory else {}
         counts = await services.outbox.counts()
         queued = ", ".join(f"{many} {name}" for name, many in (("due", counts.due), ("dead", counts.dead)) if many)
         # What was written last stands in the write-ahead log until it is checkpointed.
         files = (settings.home / f"{STATE}{suffix}" for suffix in ("", "-wal"))
         size = sum(file.stat().st_size for file in files if file.exists())
         lines = [
-            *(f"**{platform}**: {state}" for platform, state in states.items() if platform != "cron"),
+            *(f"**{name}**: {state}" for name, state in states.items() if name != "cron" and name not in here),
             f"**model**: {model}",
             *(await self._memory_lines(self._memory) if self._memory is not None else ()),
             f"**reminders and schedules**: {len(await services.jobs.active())} active",

@@ -106,7 +106,10 @@ def main() -> int:
     if "services" in which:
         sys.stdout.write("## Memory services: the same history told to each, and the same questions\n\n")
         sys.stdout.flush()
-        sys.stdout.write(services.report(asked.sessions or services.SESSIONS) + "\n\n")
+        for line in services.report(asked.sessions or services.SESSIONS):
+            sys.stdout.write(line + "\n")
+            sys.stdout.flush()
+        sys.stdout.write("\n")
     return int(failed)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.bench.services import BUILT_IN, WITH_MODEL, History, history, measure
+from tests.bench.services import BUILT_IN, WITH_HRR, WITH_MODEL, History, history, measure
 from tests.services.engines.engine import Running
 
 
@@ -44,7 +44,7 @@ def test_there_are_no_more_sessions_than_there_are_names() -> None:
         history(500)
 
 
-@pytest.mark.parametrize("name", [BUILT_IN, WITH_MODEL])
+@pytest.mark.parametrize("name", [BUILT_IN, WITH_MODEL, WITH_HRR])
 async def test_the_built_in_memory_is_measured(tmp_path: Path, name: str) -> None:
     one = await measure(name, tmp_path, Running(options={}), 20)
     assert set(one.found.values()) == {1.0}

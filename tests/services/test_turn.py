@@ -1,0 +1,144 @@
+"""A turn while its memory service is well, never answers, or fails: how long it takes, and what is said of it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import get_args
+
+import pytest
+from structlog.testing import capture_logs
+
+from config.settings import Settings
+from core.memory.provider import Mode
+from gateway.check import CheckResult, check
+from gateway.delivery import Delivery, memory_reply
+from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
+from tests.fixtures.provider_contract import ASKED, SAID
+from tests.fixtures.scripted_model import ScriptedModel
+from tests.services.doubles.double import KEY, Double, running
+from tests.services.registry import SERVICES, Service, each
+
+pytestmark = pytest.mark.slow
+
+BOX_S = 1.0
+LATE = "a memory took too long and was skipped"
+
+
+@asynccontextmanager
+async def house(home: Path, service: Service, double: Double, mode: Mode = "hybrid") -> AsyncIterator[GatewayHarness]:
+    """With the service on, and what it is to be told on its way."""
+    service.place(home)
+    written = "\n".join(f"{name} = {json.dumps(value)}" for name, value in service.table(double).items())
+    table = f'[memory]\nprefetch_timeout_s = {BOX_S}\n[memory.providers.{service.name}]\nmode = "{mode}"\n{written}\n'
+    async with open_gateway(home, ScriptedModel(), table, variables={"SERVICE_KEY": KEY}) as made:
+        assert not made.memory.warnings
+        services = made.services
+        replies = {"memory": lambda address, reply_to: memory_reply(made.memory)}
+        worker = asyncio.create_task(Delivery(services.inbox, services.outbox, services.clock, replies).run())
+        try:
+            yield made
+        finally:
+            worker.cancel()
+            await asyncio.wait([worker])
+
+
+async def kept(double: Double, text: str) -> None:
+    async with asyncio.timeout(20):
+        while not any(text in one for one in double.texts()):
+            await asked(double)
+
+
+async def asked(double: Double) -> None:
+    """When it is asked next, or soon."""
+    double.is_asked.clear()
+    await asyncio.wait([asyncio.ensure_future(double.is_asked.wait())], timeout=0.2)
+
+
+def given(made: GatewayHarness) -> str:
+    """What the model was given last."""
+    assert isinstance(made.model, ScriptedModel)
+    return str(made.model.requests[-1].messages)
+
+
+def told_by(made: GatewayHarness, service: Service) -> str:
+    """Those lines of what the model was given last that the service found."""
+    return str([line for line in given(made).split("\\n") if f"{service.name}:" in line])
+
+
+@pytest.mark.parametrize("name", each())
+async def test_a_turn_waits_its_time_box_for_one_that_never_answers_and_no_longer(home: Path, name: str) -> None:
+    service = SERVICES[name]
+    async with running(service.double()) as double, house(home, service, double) as made:
+        await made.say(SAID)
+        await kept(double, SAID)
+        double.fault = "hanging"
+        # One that goes on, and one that ends a conversation and begins another: once the box, and no second time.
+        for before in ("", "/new"):
+            with capture_logs() as logs:
+                async with asyncio.timeout(2 * BOX_S):
+                    if before:
+                        await made.say(before)
+                    assert (await made.say(ASKED)).answer is not None
+            assert [entry["provider"] for entry in logs if entry["event"] == LATE] == [service.name]
+        assert "Porto" not in told_by(made, service)
+
+
+@pytest.mark.parametrize("mode", get_args(Mode))
+@pytest.mark.parametrize("name", each())
+async def test_each_mode_gives_the_model_what_it_names(home: Path, name: str, mode: Mode) -> None:
+    service = SERVICES[name]
+    async with running(service.double()) as double, house(home, service, double, mode) as made:
+        await made.say(SAID)
+        await kept(double, SAID)
+        await made.say("/new")
+        await made.say(ASKED)
+        assert isinstance(made.model, ScriptedModel)
+        request = made.model.requests[-1]
+        tools = {str(tool["name"]) for tool in request.tools}
+        own = {tool for tool in (service.search_tool, service.add_tool) if tool}
+        assert tools & own == (own if mode != "context" else set())
+        assert ("Porto" in told_by(made, service)) == (mode != "tools")
+        system = "".join(str(part["text"]) for part in request.system)
+        assert (f"## {service.name.upper()}\n" in system) == (mode != "tools")
+        if service.search_tool:
+            assert (f"{service.search_tool} finds more" in system) == (mode == "hybrid")
+
+
+@pytest.mark.parametrize("name", each())
+async def test_status_and_check_say_how_it_fares(home: Path, name: str) -> None:
+    service = SERVICES[name]
+
+    async def checked() -> CheckResult:
+        settings = Settings.load({"MNEME_HOME": str(home), "SERVICE_KEY": KEY})
+        return next(one for one in await check(settings) if one.subject == f"memory {service.name}")
+
+    async with running(service.double()) as double, house(home, service, double) as made:
+        await made.memory.start()
+        await asyncio.gather(*made.memory._tasks)
+        about = made.memory.externals[service.name].about
+        assert about.startswith(service.name)
+        assert f"{service.name} works ({about}" in (await made.say("/status")).text.replace("\\", "")
+        found = await checked()
+        assert (found.state, about[:80] in found.text) == ("right", True)
+        assert "it has taken all that it was told" in found.text
+        await made.say(SAID)
+        await kept(double, SAID)
+        double.fault = "failing"
+        for _ in range(3):
+            await made.say(ASKED)
+        async with asyncio.timeout(20):
+            while not (await made.services.outbox.counts(f"memory:{service.name}:")).error:
+                await asked(double)
+        said = (await made.say("/status")).text.replace("\\", "")
+        assert f"{service.name} out of order, tried again now and then: " in said
+        assert "to it wait" in said
+        assert "(the last try: " in said
+        found = await checked()
+        assert found.state == "wrong"
+        assert "to it wait" in found.text
+        assert "(the last try: " in found.text
+        assert KEY not in said + found.text
