@@ -58,6 +58,8 @@ _JOINED = re.compile(
     "|[\u3046-\u3062\u304b-\u307b\u30a6-\u30db\u30ef-\u30f2\uff73-\uff8e\uff9c][\u3099\u309a\uff9e\uff9f]"
 )
 """What NFKC joins to one character across two or three: Hangul in letters, Kana with a sound mark behind."""
+_FAR = re.compile("[\u0e01-\u1dff\u2300-\U0010ffff]")
+"""Where runs, symbols and what is joined stand: in most texts of scripts with spaces nowhere, which is quick to see."""
 _UNIT = re.compile(f"{_JOINED.pattern}|.", re.DOTALL)
 _ACCENTS = re.compile("[\u0300-\u036f]")
 _YOUNG = re.compile("[^\\w\0-\u057f\u0900-\u2064]")
@@ -133,7 +135,7 @@ def signed_terms(text: str) -> list[str]:
 def parted(text: str) -> tuple[str, list[tuple[str, str]]]:
     """A folded text without its runs and symbols, and these in order, as ``(run, "")`` or ``("", symbol)``."""
     folded = fold(text)
-    return _PIECE.sub(" ", folded), _PIECE.findall(folded)
+    return (_PIECE.sub(" ", folded), _PIECE.findall(folded)) if _FAR.search(folded) else (folded, [])
 
 
 def pairs_of(run: str) -> list[str]:
@@ -186,10 +188,12 @@ def plain(text: str) -> tuple[str, list[int] | None]:
     """Text as compared for marking matches, and the index in `text` of each character (None: the same)."""
     if text.isascii():
         return text.lower(), None
-    parts = list(map(plain_character, text)) if _JOINED.search(text) is None else []
-    compared = "".join(parts)
-    if len(compared) == len(text) and "" not in parts:
-        return compared, None
+    if not _FAR.search(text) or not _JOINED.search(text):
+        parts = list(map(plain_character, text))
+        compared = "".join(parts)
+        if len(compared) == len(text) and "" not in parts:
+            return compared, None
+        return compared, [start for start, part in enumerate(parts) for _ in part]
     units = [(match.start(), plain_character(match[0])) for match in _UNIT.finditer(text)]
     return "".join(part for _, part in units), [start for start, part in units for _ in part]
 

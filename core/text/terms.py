@@ -37,6 +37,7 @@ from core.text.normalize import (
 
 _PLAIN = bytes(code if chr(code).isascii() and chr(code).isalnum() else 32 for code in range(256)).lower()
 """For ASCII, one pass over the bytes instead of a regular expression: six times as fast, and ranking reads much."""
+_SIGNED_LATIN = re.compile("[\u00df-\u024f\u1e00-\u1eff]")
 _WHEN = re.compile(r"\b(?:when|how long|what (?:date|day|month|year|time))\b", re.IGNORECASE)
 
 
@@ -109,8 +110,7 @@ def _spaced_terms(words: list[str], text: str) -> list[str]:
 
 def _forms(words: list[str], text: str) -> list[tuple[str, ...]] | None:
     """The terms of each word but stop words, its stem in the text's language first; None where that is English."""
-    letters = () if text.isascii() else {letter for letter in text.casefold() if not letter.isascii()}
-    languages = languages_of(words, letters)
+    languages = languages_of(words, () if text.isascii() else set(_SIGNED_LATIN.findall(text.casefold())))
     return list(filter(None, (_forms_of(word, languages) for word in words))) if languages else None
 
 

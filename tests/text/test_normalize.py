@@ -12,8 +12,10 @@ from core.text.normalize import (
     SCOPE,
     fold,
     indexed_words,
+    is_unspaced,
     legible,
     on_one_line,
+    parted,
     plain,
     replaced,
     words_of,
@@ -119,3 +121,17 @@ def test_nothing_is_left_that_a_terminal_would_obey(text: str, shown: str) -> No
 
 def test_a_name_stands_on_one_line() -> None:
     assert on_one_line(" Ana\r\n\u2028the\t\x1bowner ") == "Ana the owner"
+
+
+def test_every_character_without_spaces_is_cut_out_of_the_words() -> None:
+    apart = [character for character in map(chr, range(0xFFFF)) if is_unspaced(character)]
+    assert len(apart) > 40_000
+    assert [character for character in apart if not parted(character)[1] and fold(character) == character] == []
+
+
+def test_vowel_signs_leave_each_character_its_place() -> None:
+    text = "مُحَمَّد"
+    compared, places = plain(text)
+    assert compared == fold(text)
+    assert places is not None
+    assert "".join(text[place] for place in places) == compared
