@@ -19,7 +19,7 @@ from core.guard.fence import said as typed
 from core.guard.fence import typed_part
 from core.store.sessions import Conversations
 from core.text.normalize import fold, is_unspaced, language_data, plain, words_of
-from core.text.terms import ME, entity_key, hint_words, kin_words, names_in, stop_words, terms_of
+from core.text.terms import ME, entity_key, hint_words, kin_words, names_in, stop_words, word_terms
 from core.types import Message, Scope, ToolContext
 
 WORDS, WORDS_OF_FEW, WORDS_BESIDE = 0.7, 0.85, 0.3
@@ -56,7 +56,7 @@ class _Text:
     def __init__(self, text: str) -> None:
         self.text = text
         self.plain = plain(fold(text))[0]
-        self.words, self.terms = frozenset(words_of(self.plain)), frozenset(terms_of(text))
+        self.words, self.terms = frozenset(words_of(self.plain)), frozenset(word_terms(text))
         self.figures, self.digits = figures_of(self.plain), "".join(_FIGURE.findall(self.plain))
         self.groups = _groups(self.terms)
 
@@ -93,8 +93,8 @@ class _Statement:
         months = [word for word in words_of(plain(self.content)[0]) if word in _numbers("months")]
         figures = _FIGURE.findall(fold(" ".join((self.content, *names))))
         figures += [str(_numbers("months")[word]) for word in months]
-        named = {term for name in (*strict, *months) for term in terms_of(name)}
-        words = (one for one in terms_of(self.content) if not (one in named or one in nobody or one.isdecimal()))
+        named = {term for name in (*strict, *months) for term in word_terms(name)}
+        words = (one for one in word_terms(self.content) if not (one in named or one in nobody or one.isdecimal()))
         self.names = tuple(dict.fromkeys(name for name in strict if entity_key(name) not in nobody))
         self.figures, self.words = tuple(dict.fromkeys(figures)), tuple(dict.fromkeys(words))
 
@@ -138,7 +138,7 @@ class Evidence:
 
     def bears_out(self, content: str) -> bool:
         """Whether each sentence of a note was said, if not in one message."""
-        parts = [part for part in _SENTENCE.split(content) if terms_of(part)]
+        parts = [part for part in _SENTENCE.split(content) if word_terms(part)]
         is_own_affair = pattern("user").match(content) is not None and whose(content) == ME
         return bool(parts) and all(self.support(part, is_own_affair=is_own_affair) for part in parts)
 
@@ -272,7 +272,7 @@ def _is_stated(said: _Statement, text: str) -> bool:
         parts = [part for part in pattern("clause").split(pattern("no_at_first").sub("", sentence)) if part.strip()]
         is_asking = sentence.rstrip().endswith(("?", "？", "吗", "か")) and not pattern("requested").search(sentence)
         for place, part in enumerate(parts, 1):
-            terms = frozenset(terms_of(part))
+            terms = frozenset(word_terms(part))
             share = sum(said.text.speaks_of(term) for term in terms)
             is_asked = is_asking and place == len(parts) and share >= AS_A_QUESTION * len(terms)
             clauses.append((share, part, is_asked))
@@ -300,14 +300,14 @@ def _is_of_the_speaker(clause: str, said: _Statement) -> bool:
     is_order = ordered is not None and not sign("first_person").search(clause[ordered.end() :])
     if is_order or pattern("to_the_assistant").match(clause):
         return False
-    kin = [term for found in _OF_KIN.findall(clause) for term in terms_of(found)]
+    kin = [term for found in _OF_KIN.findall(clause) for term in word_terms(found)]
     named = pattern("of_another").findall(clause)
     if not all(map(said.text.has_name, named)) or not all(map(said.text.has_word, kin)):
         return False
     other = pattern("other_subject").match(clause)
     if other is None:
         return True
-    who = terms_of(other["kin"] or other["name"] or other["unspaced"] or "")
+    who = word_terms(other["kin"] or other["name"] or other["unspaced"] or "")
     is_named = bool(who) and all(map(said.text.has_word, who))
     return is_named or (other["name"] is None and whose(said.content) != ME)
 
@@ -354,7 +354,7 @@ def _groups(terms: Iterable[str]) -> frozenset[str]:
 
 @cache
 def _hints() -> dict[str, frozenset[str]]:
-    return {attribute: frozenset(terms_of(words)) for attribute, words in hint_words().items()}
+    return {attribute: frozenset(word_terms(words)) for attribute, words in hint_words().items()}
 
 
 @cache

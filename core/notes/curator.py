@@ -31,7 +31,7 @@ from core.ports import Clock, Model
 from core.store.facts import Facts
 from core.store.notes import Notes, NoteVersion, Operation, PendingNote
 from core.text.normalize import language_data
-from core.text.terms import terms_of
+from core.text.terms import word_terms
 from core.types import Message, Payer, ToolContext
 
 MAX_TOKENS = 2_000
@@ -195,8 +195,8 @@ def _equals(entries: Sequence[str]) -> list[_Group]:
     """Pairs of which one says what the other says, in the same order of words."""
     found = []
     for (one, first), (two, second) in combinations(enumerate(entries, 1), 2):
-        short, long = sorted((first, second), key=lambda entry: len(terms_of(entry)))
-        if f" {' '.join(terms_of(short))} " in f" {' '.join(terms_of(long))} ":
+        short, long = sorted((first, second), key=lambda entry: len(word_terms(entry)))
+        if f" {' '.join(word_terms(short))} " in f" {' '.join(word_terms(long))} ":
             found.append(_Group(notes=[one, two], text=long))
     return found
 
@@ -207,7 +207,7 @@ def _are_alike(one: str, other: str) -> bool:
 
 
 def _terms(text: str) -> frozenset[str]:
-    return frozenset(terms_of(pattern("user").sub(" ", text)))
+    return frozenset(word_terms(pattern("user").sub(" ", text)))
 
 
 def _differ(one: str, other: str) -> bool:

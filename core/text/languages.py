@@ -133,7 +133,6 @@ def latin_stop_words(language: str) -> frozenset[str]:
     return frozenset([*map(fold, typed), *(map(bare, typed) if language in ALGORITHMS else ())])
 
 
-@lru_cache(maxsize=100_000)
 def latin_stem(language: str, word: str) -> str:
     """The stem of a word in small letters as that language has it, without accents; empty for a stop word. Of
     Vietnamese the syllable with its tone."""

@@ -50,8 +50,7 @@ def stop_words() -> frozenset[str]:
 def telling_words(words: Sequence[str]) -> list[str]:
     """Of words in small letters those that tell a message from others, in the language they are in."""
     languages = languages_of(words)
-    told = [word for word in words if _term(word)]
-    return [word for word in told if _forms_of(word, languages)] if languages else told
+    return [word for word in words if (_forms_of(word, languages) if languages else _term(word))]
 
 
 @lru_cache(maxsize=1)
@@ -114,13 +113,16 @@ def _forms(words: list[str], text: str) -> list[tuple[str, ...]] | None:
     return list(filter(None, (_forms_of(word, languages) for word in words))) if languages else None
 
 
-@lru_cache(maxsize=100_000)
+@lru_cache(maxsize=20_000)
 def _forms_of(word: str, languages: tuple[str, ...]) -> tuple[str, ...]:
+    """What is too common in English may be a word here: Romanian ``an`` is a year."""
     term = _term(word)
-    if not term or not word.isalpha() or not bare(word).isascii():
+    if not word.isalpha() or not bare(word).isascii():
         return (term,) if term else ()
     stems = [latin_stem(language, word) for language in languages]
-    return tuple(dict.fromkeys([*stems, term])) if all(stems) else ()
+    if not all(stems) or (len(word) == 1 and not term):
+        return ()
+    return tuple(dict.fromkeys(filter(None, [*stems, term])))
 
 
 def _unspaced_terms(parts: list[tuple[str, str]], terms_of_run: Callable[[str], Sequence[str]]) -> list[str]:
