@@ -140,4 +140,12 @@ def latin_stem(language: str, word: str) -> str:
         return ""
     if language not in ALGORITHMS:
         return word
+    before = ""
+    while language == "turkish" and before != word:
+        before, word = word, _DOTLESS.sub("\\1\u0131", word)
     return bare(stemmer(language)(word))
+
+
+_DOTLESS = re.compile("([a\u0131ou][^a\u0131ouei\u00f6\u00fc]*)i")
+"""Behind a vowel of the back of the mouth a Turkish ending has a dotless i (vowel harmony), which folding made plain:
+the stemmer looks for it."""

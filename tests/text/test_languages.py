@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from core.search.query import any_of
-from core.text.languages import languages_of, script_form, script_stem, script_stop_words, telling
+from core.text.languages import languages_of, latin_stem, script_form, script_stem, script_stop_words, telling
 from core.text.normalize import fold, indexed_words, language_data, words_of
 from core.text.terms import name_terms, other_forms, query_terms, telling_words, terms_of, word_terms
 
@@ -156,3 +156,8 @@ def test_what_is_too_common_in_english_may_be_a_word_elsewhere() -> None:
     assert "an" in terms_of("Acum un an am fost la munte și la mare")
     assert "an" in query_terms("În ce an am fost la munte și la mare?")
     assert "s" not in terms_of("Wir waren mit den Kindern bei McDonald's")
+
+
+@pytest.mark.parametrize("word", ["alanlarının", "ALANLARINDA", "alanlarinin", "alanları"])
+def test_turkish_endings_go_with_or_without_the_dot(word: str) -> None:
+    assert latin_stem("turkish", fold(word).casefold()) == "alan"
