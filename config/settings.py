@@ -17,7 +17,17 @@ from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import tzlocal
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
 
 from config.masking import hide, masked
 
@@ -81,8 +91,10 @@ def _of_form(pattern: str, advice: str) -> BeforeValidator:
     return BeforeValidator(check)
 
 
-def _address(*schemes: str) -> AfterValidator:
+def _address(*schemes: str, is_optional: bool = False) -> AfterValidator:
     def check(value: str) -> str:
+        if is_optional and not value:
+            return value
         try:
             parts = urlsplit(value)
             is_good = parts.scheme in schemes and bool(parts.hostname) and (parts.port is None or parts.port > 0)
@@ -289,6 +301,37 @@ class Limits(_Section):
     day_for_owner: bool
 
 
+class EmbeddingOptions(_Section):
+    """`url` is empty where there is none. `key`: the name of an environment variable, where the server wants one."""
+
+    url: Annotated[str, Field(repr=False), _address("http", "https", is_optional=True)]
+    model: str
+    key: str
+    query_prefix: str
+    passage_prefix: str
+
+    @field_validator("model")
+    @classmethod
+    def _is_named(cls, model: str, found: ValidationInfo) -> str:
+        if found.data.get("url") and not model:
+            raise ValueError("name the model that the server is to use")
+        return model
+
+    @field_validator("key")
+    @classmethod
+    def _is_variable(cls, name: str) -> str:
+        # What was written may be the key itself, so it is not repeated.
+        if name and not re.fullmatch(r"[A-Z][A-Z0-9_]+", name):
+            raise ValueError(
+                'write the name of an environment variable that holds the key, such as "EMBEDDINGS_API_KEY"'
+            )
+        return name
+
+
+class RecallOptions(_Section):
+    embeddings: EmbeddingOptions
+
+
 class Settings(_Section):
     """Everything that can be set. Make one with `Settings.load`."""
 
@@ -304,6 +347,7 @@ class Settings(_Section):
     usage: UsageOptions
     memory: MemoryOptions
     facts: FactOptions
+    recall: RecallOptions
     skills: SkillOptions
     context: ContextOptions
     chats: Mapping[Annotated[str, _CHAT], ChatOptions]
@@ -431,8 +475,10 @@ def _table(options: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def _named(options: Mapping[str, Any]) -> Iterator[str]:
-    """What looks like the name of an environment variable among the options of memory providers and engines."""
+    """What looks like the name of an environment variable among the options of memory providers and engines, and of
+    recall."""
     groups = [_table(_table(options, "memory"), group) for group in ("providers", "engines")]
+    groups.append(_table(options, "recall"))
     for value in [value for group in groups for name in group for value in _table(group, name).values()]:
         if isinstance(value, str) and re.fullmatch(r"[A-Z][A-Z0-9_]+", value):
             yield value

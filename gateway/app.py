@@ -135,7 +135,9 @@ class _Process:
                 loop.add_signal_handler(number, self._interrupt, number)
         notices = OwnerNotices(self._services)
         self._scheduler.on_pause = notices.tell_of_pause
-        database, forgetting = self._services.database, self._services.forgetting
+        database, forgetting, embeddings = (
+            self._services.database, self._services.forgetting, self._services.embeddings
+        )  # fmt: skip
         async with asyncio.TaskGroup() as tasks:
             self._router.connect(self._adapters, tasks)
             background = [
@@ -144,6 +146,7 @@ class _Process:
                     self._delivery.run(),
                     watch_store(database.data_version, self._changed, self._on_change),
                     tend((self._services.recall.tend, forgetting.tend)),
+                    tend([embeddings.tend] if embeddings else []),
                     self._memory.start(),
                     tend((self._memory.tend,)),
                     self._supervisor.watch(self._services.note_platforms, notices.tell_of_outage, self._outages),

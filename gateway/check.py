@@ -55,6 +55,8 @@ async def check(settings: Settings | None, problems: Sequence[str] = ()) -> list
             for name, table in settings.memory.providers.items():
                 if table.enabled:
                     queues[name] = await services.outbox.counts(f"{MEMORY}:{name}:")
+            if services.embeddings is not None:
+                results.append(await ask("embeddings", services.embeddings.probe()))
             results += await _context_files(services)
     except StoreError as error:
         text, is_known, _ = str(error).partition(" Run `mneme check`")

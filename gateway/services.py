@@ -42,6 +42,7 @@ from gateway import texts
 
 if TYPE_CHECKING:
     from core.models.claude import Claude
+    from core.search.embeddings import EmbeddingRetriever
 
 
 STATE = "state.db"
@@ -72,7 +73,8 @@ class Services:
         self.clock = clock
         self.database = database
         self.conversations = Conversations(database, clock, registry)
-        self.recall = Recall(database, clock, zone)
+        self.embeddings = embeddings(settings, database)
+        self.recall = Recall(database, clock, zone, self.embeddings)
         self.people = People(database, registry)
         self.links = Links(database, settings.access.people)
         self.removals = Removals(database)
@@ -153,7 +155,11 @@ class Services:
             said = [texts.REPEATED.format(erasures=texts.counted(repeated, "erasure"))] if repeated else []
             said += [texts.NOT_REPEATED.format(days=texts.listed(lost))] if lost else []
             services.restored = " ".join(said)
-            yield services
+            try:
+                yield services
+            finally:
+                if services.embeddings is not None:
+                    await services.embeddings.close()
 
 
 def is_running(home: Path) -> bool:
@@ -179,6 +185,21 @@ def client(settings: Settings, clock: Clock) -> Claude | None:
     key, options = settings.anthropic_api_key, settings.model
     secret = key.get_secret_value() if key else None
     return Claude(secret, settings.anthropic_base_url, clock, options.tries, options.patience_s)
+
+
+def embeddings(settings: Settings, database: Database) -> EmbeddingRetriever | None:
+    """Where mneme.toml names a server of embeddings."""
+    options = settings.recall.embeddings
+    if not options.url:
+        return None
+    # Only who needs it loads an HTTP client.
+    from core.memory.http import JsonService
+    from core.search.embeddings import EmbeddingRetriever
+
+    secret = settings.variables.get(options.key)
+    headers = {"Authorization": f"Bearer {secret.get_secret_value()}"} if secret else {}
+    service = JsonService("embeddings", options.url, headers)
+    return EmbeddingRetriever(database, service, options.model, options.query_prefix, options.passage_prefix)
 
 
 def chosen(settings: Settings) -> tuple[list[MemoryProvider], Mapping[str, str]]:

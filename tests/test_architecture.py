@@ -34,7 +34,7 @@ DOORS: Mapping[str, tuple[str, ...]] = {
     "aiosqlite": ("core/store/sqlite/*.py",),
     "sqlite3": ("core/store/sqlite/*.py",),
     "ijson": ("core/transfer/formats.py",),
-    "numpy": ("core/search/ranking.py", "core/facts/hrr.py"),
+    "numpy": ("core/search/ranking.py", "core/search/embeddings.py", "core/facts/hrr.py"),
     "apscheduler": ("gateway/scheduler.py",),
     "cronsim": ("core/dates/schedule.py",),
     "dateparser": ("core/dates/parsing.py",),

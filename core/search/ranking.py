@@ -197,6 +197,21 @@ def fused(rankings: Sequence[tuple[float, Sequence[K]]], damping: int = DAMPING)
     return dict(sorted(scores.items(), key=lambda item: -item[1]))
 
 
+WORDS_WEIGHT = 3.0
+"""What the words find counts so much against a second ranked list: 3 to 1 gave RealTalk +2.0 / +0.9 and LoCoMo 0 / +0.1
+at hit@1 / hit@5 with multilingual-e5-small, equal weights lost."""
+
+
+def fused_with(found: RankedMatches, others: Sequence[MessageMatch]) -> RankedMatches:
+    """Messages and their lineages by the ranks of both lists."""
+    known = {match.message_id: match for match in (*others, *found.matches)}
+    words, meant = [one.message_id for one in found.matches], [one.message_id for one in others]
+    messages = fused([(WORDS_WEIGHT, words), (1.0, meant)])
+    roots = fused([(WORDS_WEIGHT, [*found.scores]), (1.0, [one.root_id for one in others])])
+    matches = [known[id_]._replace(score=score) for id_, score in messages.items()]
+    return found._replace(scores=roots, matches=matches)
+
+
 K1, B = 1.0, 0.75
 K1_STRETCH = 1.2
 SOFTNESS = 0.85

@@ -21,7 +21,7 @@ from core.memory.provider import MemoryProvider
 from core.ports import Clock
 from core.search import results
 from core.search.query import any_of, asked_for, is_question, parse, read_filters, said_by, unlimited, within_time
-from core.search.ranking import any_words
+from core.search.ranking import any_words, fused_with
 from core.search.results import MATCHES_SHOWN, MESSAGES_MAX, page_of, within
 from core.store.facts import other_names
 from core.store.query import DEFAULT_ROLES, FoundSession, MessageMatch, SearchQuery, SearchResults
@@ -51,14 +51,23 @@ class HistorySearch(Protocol):
         """Never raises for anything that a person can type."""
 
 
+class Retriever(Protocol):
+    """A second ranked list beside that of the words, such as by meaning."""
+
+    async def retrieve(self, query: SearchQuery) -> Sequence[MessageMatch]:
+        """Messages that the query may see and wants, best first; nothing where it cannot tell. Never raises."""
+
+
 SEARCH_S, QUICK_S, SEARCHES = 0.010, 0.006, 8
 """A search for a turn may hold the event loop for 10 ms, where the last eight or so took less than 6 on average."""
 
 
 class Recall:
-    """Recall over state.db; `clock` gives the present moment, `zone` is the IANA zone of typed dates."""
+    """Recall over state.db; `clock` gives the present moment, `zone` is the IANA zone of typed dates. What the
+    `retriever` finds for a question is fused with what its words find."""
 
-    def __init__(self, database: Database, clock: Clock, zone: str = "UTC") -> None:
+    def __init__(self, database: Database, clock: Clock, zone: str = "UTC", retriever: Retriever | None = None) -> None:
+        self.retriever = retriever
         self._database = database
         self._clock = clock
         self._zone = ZoneInfo(zone)
@@ -103,22 +112,29 @@ class Recall:
 
     async def _discover(self, query: SearchQuery) -> SearchResults:
         """By the indexes; where they are stale, damaged or far behind, again after they were brought up to date."""
+        others = await self._retrieved(query)
         for may_wait in (True, *[False] * REPAIRS):
             with contextlib.suppress(StoreError):
                 if not may_wait:
                     await self._repair()
             with contextlib.suppress(StoreError):
-                if found := await self._searched(query, may_wait):
+                if found := await self._searched(query, may_wait, others):
                     return found
         return SearchResults(query=query.text, shape="discovery", sessions=(), note=results.DAMAGED)
 
-    async def _searched(self, query: SearchQuery, may_wait: bool) -> SearchResults | None:
+    async def _retrieved(self, query: SearchQuery) -> Sequence[int]:
+        """Of the retriever, where the whole of the text is meant, and not each of its words."""
+        if self.retriever is None or query.is_incognito or not (query.is_turn or is_question(query.text)):
+            return ()
+        return [match.message_id for match in await self.retriever.retrieve(query)]
+
+    async def _searched(self, query: SearchQuery, may_wait: bool, others: Sequence[int]) -> SearchResults | None:
         """`_search`, for a turn at a glance while the last ones were quick: to wake a reader costs as much."""
 
         def timed(connection: Connection) -> SearchResults | None:
             began_s = time.perf_counter()
             try:
-                return _search(connection, query, may_wait)
+                return _search(connection, query, may_wait, others)
             finally:
                 self._search_s += (time.perf_counter() - began_s - self._search_s) / SEARCHES
 
@@ -181,9 +197,11 @@ def _due(connection: Connection, lag: int = indexing.LAG_MESSAGES) -> tuple[bool
     return text_index.is_stale(connection), indexing.is_behind(connection, lag), indexing.latest(connection)
 
 
-def _search(connection: Connection, query: SearchQuery, may_wait: bool) -> SearchResults | None:
-    """As typed, or else any of the words; None when the indexes cannot be asked or, if the query `may_wait`, are far
-    behind."""
+def _search(
+    connection: Connection, query: SearchQuery, may_wait: bool, others: Sequence[int] = ()
+) -> SearchResults | None:
+    """As typed, or else any of the words, fused with `others`, which a retriever has found; None when the indexes
+    cannot be asked or, if the query `may_wait`, are far behind."""
     if text_index.is_stale(connection):
         return None
     index, passages = TextIndex(connection, query), Passages(connection, query)
@@ -201,6 +219,8 @@ def _search(connection: Connection, query: SearchQuery, may_wait: bool) -> Searc
     asked = asked_for(query.text)
     names = [other.name for other in other_names(connection, asked, query.scopes, query.asker)]
     found = any_words(index, replace(query, text=asked), names)
+    if others:
+        found = fused_with(found, index.among(others))
     if query.is_turn:
         return results.discovery(passages, query, found.matches, (), scores=found.scores)
     plan = any_of(found.text)
@@ -251,8 +271,9 @@ class HistoryProvider(MemoryProvider):
         self._zone = ZoneInfo(zone)
 
     async def prefetch(self, text: str, context: ToolContext) -> Sequence[str]:
+        query = SearchQuery(text=text[:2000], scopes=context.scopes, asker=context.account, **_TURN)
         findings = await self._recall.recall(
-            SearchQuery(text=text[:2000], scopes=context.scopes, asker=context.account, hidden=context.window, **_TURN)
+            replace(query, hidden=context.window, is_incognito=context.session.is_incognito)
         )
         return [line for found in findings.sessions if (line := self._line(found))]
 
@@ -336,6 +357,7 @@ def _query(asked: _Arguments, context: ToolContext, zone: ZoneInfo) -> SearchQue
         budget_chars=max(BUDGET_RANGE[0], min(asked.budget_chars, BUDGET_RANGE[1])),
         hidden=context.window,
         payer=Payer(session_id=context.session.id, scope=context.scope, user_id=context.sender.id),
+        is_incognito=context.session.is_incognito,
     )
     if asked.sender and asked.sender.strip():
         query = said_by(query, asked.sender)

@@ -52,6 +52,7 @@ class SearchQuery:
     is everything that is not the assistant's. is_prose: `text` was said, not typed to search; what looks like a filter
     in it is words. is_turn: somebody said it to the model, for which the best messages of few sessions are wanted.
     payer: whose the model calls are. has_delegated: also what was said in delegated sessions.
+    is_incognito: the text goes to no service.
     """
 
     scopes: frozenset[Scope]
@@ -78,6 +79,7 @@ class SearchQuery:
     is_expanded: bool = False
     payer: Payer = NOBODY
     has_delegated: bool = False
+    is_incognito: bool = False
 
 
 class Hit(NamedTuple):

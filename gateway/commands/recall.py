@@ -44,6 +44,7 @@ class RecallCommands:
         query = SearchQuery(text=text, scopes=context.scopes, asker=context.account, limit=LIMIT, payer=payer)
         has_summary, is_expanded = "summary" in switches, "expand" in switches
         query = replace(query, budget_chars=BUBBLE_CHARS, is_summarized=has_summary, is_expanded=is_expanded)
+        query = replace(query, is_incognito=context.session.is_incognito)
         results = await search.recall(query)
         buttons = _next(results, context.session.id)
         if results.has_more and len(text) <= CARRIED_CHARS:

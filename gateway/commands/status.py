@@ -53,6 +53,7 @@ class StatusCommands:
             *(f"**{name}**: {state}" for name, state in states.items() if name != "cron" and name not in here),
             f"**model**: {model}",
             *(await self._memory_lines(self._memory) if self._memory is not None else ()),
+            *await self._embedding_lines(),
             f"**reminders and schedules**: {len(await services.jobs.active())} active",
             f"**outbox**: {queued or 'empty'}",
             f"**state.db**: {size / 1e6:.1f} MB in {settings.home}",
@@ -60,6 +61,10 @@ class StatusCommands:
         if pending := await services.people.pending(services.clock.now()):
             lines.append(f"**waiting to be let in**: {len(pending)}; `/approve` lists them")
         return lines
+
+    async def _embedding_lines(self) -> list[str]:
+        found = self._services.embeddings
+        return [] if found is None else [f"**embeddings**: {escape(await found.state())}"]
 
     async def _memory_lines(self, memory: MemoryManager) -> list[str]:
         kept = ", ".join(f"{escape(name)} {escape(state)}" for name, state in memory.states.items())

@@ -80,7 +80,7 @@ def main() -> int:
     if "recall" in which:
         sys.stdout.write("## Recall: questions as typed, no model; hit@1 / hit@5 / message recall@10\n\n")
         if (shared / "data" / "locomo-dev.json").exists():
-            for line in recall.report(shared):
+            for line in recall.report(shared, recall.names(shared)):
                 sys.stdout.write(line + "\n")
                 sys.stdout.flush()
         else:

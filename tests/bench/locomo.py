@@ -68,6 +68,7 @@ class Mneme:
 
     async def _index(self, sessions: Sequence[Mapping[str, Any]]) -> None:
         database = await self._stack.enter_async_context(Database.open(Path(self._folder.name) / "state.db"))
+        self._database = database
         self._recall = Recall(database, SteadyClock())
         await database.write(lambda connection: _fill(connection, sessions))
         while await self._recall.tend():

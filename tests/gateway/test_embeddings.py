@@ -1,0 +1,100 @@
+"""An embedding service as its owner meets it: named in mneme.toml, filled beside the talk, checked, out of order."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from config.settings import Settings, SettingsError
+from gateway.check import CheckResult, check
+from tests.fixtures.embedding_service import EmbeddingDouble
+from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
+from tests.fixtures.scripted_model import ScriptedModel
+from tests.services.doubles.double import KEY, running
+
+CAR = "The hatchback broke down beside the bakery"
+ASKED = "What happened to my car last week?"
+
+
+@pytest.fixture
+async def double() -> AsyncIterator[EmbeddingDouble]:
+    made = EmbeddingDouble()
+    async with running(made):
+        yield made
+
+
+def table(double: EmbeddingDouble) -> str:
+    return f'[recall.embeddings]\nurl = "{double.url}/v1"\nmodel = "small"\nkey = "EMBEDDINGS_KEY"\n'
+
+
+async def checked(home: Path) -> list[CheckResult]:
+    found = await check(Settings.load({"MNEME_HOME": str(home), "EMBEDDINGS_KEY": KEY}))
+    return [one for one in found if one.subject == "embeddings"]
+
+
+async def filled(made: GatewayHarness) -> None:
+    assert made.services.embeddings is not None
+    while await made.services.embeddings.tend():
+        pass
+
+
+async def test_a_turn_is_given_what_shares_no_word_with_it(home: Path, double: EmbeddingDouble) -> None:
+    async with open_gateway(home, ScriptedModel(), table(double), variables={"EMBEDDINGS_KEY": KEY}) as made:
+        await made.say(CAR)
+        await made.say("/new")
+        await filled(made)
+        await made.say(ASKED)
+        assert isinstance(made.model, ScriptedModel)
+        assert CAR in str(made.model.requests[-1].messages)
+        assert CAR in (await made.say(f"/recall {ASKED}")).text
+        assert CAR not in (await made.say(f"/recall {ASKED}", who="43")).text
+
+
+async def test_incognito_is_not_sent(home: Path, double: EmbeddingDouble) -> None:
+    async with open_gateway(home, ScriptedModel(), table(double), variables={"EMBEDDINGS_KEY": KEY}) as made:
+        await made.say("/incognito on")
+        await made.say(CAR)
+        await made.say(f"/recall {ASKED}")
+        await filled(made)
+        assert double.embedded == []
+
+
+async def test_status_and_check_say_how_it_fares(home: Path, double: EmbeddingDouble) -> None:
+    async with open_gateway(home, ScriptedModel(), table(double), variables={"EMBEDDINGS_KEY": KEY}) as made:
+        await made.say(CAR)
+        assert "messages wait for a vector of small" in (await made.say("/status")).text
+        (found,) = await checked(home)
+        assert (found.state, f"vectors of {double.dimensions} numbers" in found.text) == ("right", True)
+        double.fault = "unauthorized"
+        assert made.services.embeddings is not None
+        assert not await made.services.embeddings.tend()
+        said = (await made.say("/status")).text.replace("\\", "")
+        assert "out of order (embeddings: the key is not accepted)" in said
+        (found,) = await checked(home)
+        assert (found.state, "the key is not accepted" in found.text) == ("wrong", True)
+        assert KEY not in said + found.text
+
+
+async def test_without_one_there_is_none(home: Path) -> None:
+    async with open_gateway(home, ScriptedModel()) as made:
+        assert made.services.embeddings is None
+        assert "embeddings" not in (await made.say("/status")).text
+        assert await checked(home) == []
+
+
+@pytest.mark.parametrize(
+    ("written", "sentence"),
+    [
+        ('url = "localhost:8080"\nmodel = "small"', "recall.embeddings.url: is not an address; write http://host:port"),
+        ('url = "http://127.0.0.1:9"', "recall.embeddings.model: name the model that the server is to use"),
+        ('key = "sk-1234"', "recall.embeddings.key: "),
+    ],
+)
+def test_what_is_wrong_in_the_settings_is_a_sentence(home: Path, written: str, sentence: str) -> None:
+    (home / "mneme.toml").write_text(f"[recall.embeddings]\n{written}\n")
+    with pytest.raises(SettingsError) as raised:
+        Settings.load({"MNEME_HOME": str(home)})
+    assert sentence in str(raised.value)
+    assert "sk-1234" not in str(raised.value)
