@@ -11,33 +11,16 @@ every message has: so an English question finds a word in a German message, and 
 from __future__ import annotations
 
 import re
-import threading
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain, islice
 
-import snowballstemmer  # type: ignore[import-untyped]
+from core.text.normalize import ALGORITHMS, bare, fold, language_data, stemmer
 
-from core.text.normalize import bare, fold, language_data
-
-_LOCK = threading.Lock()
-"""A stemmer holds the word at hand; searches run in several threads. PyStemmer, if installed, is 15 times as fast."""
 _SAME = str.maketrans({"\u0901": "\u0902", "\u093c": None})
 """Of one sound in Devanagari: the nasal signs, and dots below that are often left out."""
-
-
-@lru_cache(maxsize=64)
-def stemmer(algorithm: str) -> Callable[[str], str]:
-    """The stemmer of that name, for small letters; for any thread."""
-    stem_word = snowballstemmer.stemmer(algorithm).stemWord
-
-    def stem(word: str) -> str:
-        with _LOCK:
-            return str(stem_word(word))
-
-    return stem
 
 
 @lru_cache(maxsize=1)
@@ -62,9 +45,6 @@ def script_stem(word: str) -> str:
     if language == "arabic":
         return _arabic(form)
     return stemmer(language)(form) if language in ALGORITHMS else form
-
-
-ALGORITHMS = frozenset(snowballstemmer.algorithms())
 
 
 def _arabic(word: str) -> str:

@@ -7,13 +7,16 @@ without spaces (Han, Kana, Hangul, Thai, Lao, Khmer, Burmese) is cut into "runs"
 from __future__ import annotations
 
 import re
+import threading
 import tomllib
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from importlib.resources import files
 from itertools import cycle
 from typing import Any
+
+import snowballstemmer  # type: ignore[import-untyped]
 
 VERSION = 6
 
@@ -226,3 +229,20 @@ def cut_in_the_middle(text: str, limit_chars: int, name: str) -> str:
     head, tail = limit_chars * 7 // 10, limit_chars // 5
     mark = f"[{name} is cut here: {len(text) - head - tail:,} characters are left out]"
     return f"{text[:head]}\n{mark}\n{text[len(text) - tail :]}"
+
+
+ALGORITHMS = frozenset(snowballstemmer.algorithms())
+_LOCK = threading.Lock()
+"""A stemmer holds the word at hand; searches run in several threads. PyStemmer, if installed, is 15 times as fast."""
+
+
+@lru_cache(maxsize=64)
+def stemmer(algorithm: str) -> Callable[[str], str]:
+    """The stemmer of that name, for small letters; for any thread."""
+    stem_word = snowballstemmer.stemmer(algorithm).stemWord
+
+    def stem(word: str) -> str:
+        with _LOCK:
+            return str(stem_word(word))
+
+    return stem

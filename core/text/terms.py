@@ -21,7 +21,7 @@ from itertools import chain, pairwise
 from operator import add
 
 from core.text import normalize
-from core.text.languages import WORDS_LOOKED_AT, languages_of, latin_stem, script_stem, stemmer, telling
+from core.text.languages import WORDS_LOOKED_AT, languages_of, latin_stem, script_stem, telling
 from core.text.normalize import (
     bare,
     clean,
@@ -31,6 +31,7 @@ from core.text.normalize import (
     parted,
     plain,
     signed_terms,
+    stemmer,
     symbol_token,
     words_of,
 )
@@ -49,7 +50,7 @@ def stop_words() -> frozenset[str]:
 
 def telling_words(words: Sequence[str]) -> list[str]:
     """Of words in small letters those that tell a message from others, in the language they are in."""
-    languages = languages_of(words)
+    languages = () if telling().isdisjoint(words) else languages_of(words)
     return [word for word in words if (_forms_of(word, languages) if languages else _term(word))]
 
 
@@ -109,7 +110,8 @@ def _spaced_terms(words: list[str], text: str) -> list[str]:
 
 def _forms(words: list[str], text: str) -> list[tuple[str, ...]] | None:
     """The terms of each word but stop words, its stem in the text's language first; None where that is English."""
-    languages = languages_of(words, () if text.isascii() else set(_SIGNED_LATIN.findall(text.casefold())))
+    letters = set() if text.isascii() else set(_SIGNED_LATIN.findall(text.casefold()))
+    languages = languages_of(words, letters) if letters or not telling().isdisjoint(words) else ()
     return list(filter(None, (_forms_of(word, languages) for word in words))) if languages else None
 
 
