@@ -81,5 +81,5 @@ async def test_its_model_answers_from_the_files_of_whoever_asks(subject: EngineS
         tools = {tool.name: tool for tool in await one.memory.tools()}
         mine, other = await one.context(ANA), await one.context(BEN)
         assert "Porto" in await tools["brv_query"].run({"query": ASKED}, mine)
-        assert await tools["brv_query"].run({"query": ASKED}, other) == "It knows nothing of it."
+        assert await tools["brv_query"].run({"query": ASKED}, other) == "It has nothing to say."
         assert "It has 1 files" in await tools["brv_status"].run({}, mine)
