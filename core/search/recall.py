@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any, Protocol
 from zoneinfo import ZoneInfo
 
+from core.dates.mentions import mentioned
 from core.errors import StoreError, ToolError
 from core.guard.guard import Arguments, tool_of
 from core.memory.provider import MemoryProvider
@@ -78,7 +79,8 @@ class Recall:
         """Never raises for what a person can type. `around` -> scroll, `session` alone -> read, nothing -> browse."""
         started = time.perf_counter()
         asked = read_filters(query, self._clock.now(), self._zone)
-        found = await self._routed(asked.query)
+        today = self._clock.now().astimezone(self._zone).date()
+        found = await self._routed(replace(asked.query, periods=mentioned(asked.query.text, today)))
         notes = [*asked.notes, found.note]
         if not found.sessions and found.shape in ("discovery", "browse") and not query.is_turn:
             notes.append(await self._tried(asked.query, found))

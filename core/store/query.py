@@ -52,7 +52,8 @@ class SearchQuery:
     is everything that is not the assistant's. is_prose: `text` was said, not typed to search; what looks like a filter
     in it is words. is_turn: somebody said it to the model, for which the best messages of few sessions are wanted.
     payer: whose the model calls are. has_delegated: also what was said in delegated sessions.
-    is_incognito: the text goes to no service.
+    is_incognito: the text goes to no service. periods: the first and last days (ordinals) of the times that the text
+    names; what was said then counts for more.
     """
 
     scopes: frozenset[Scope]
@@ -80,6 +81,7 @@ class SearchQuery:
     payer: Payer = NOBODY
     has_delegated: bool = False
     is_incognito: bool = False
+    periods: tuple[tuple[int, int], ...] = ()
 
 
 class Hit(NamedTuple):
@@ -159,7 +161,8 @@ class MessageMatch(NamedTuple):
 
 class CandidateMessage(NamedTuple):
     """A message as ranking sees it. `terms` are those of its text. `chunk` numbers the stretch of consecutive messages
-    that it belongs to. `is_wanted`: it may be an answer; others only lend their words to their neighbours."""
+    that it belongs to. `is_wanted`: it may be an answer; others only lend their words to their neighbours.
+    `day_number`: the ordinal of its day (UTC)."""
 
     message_id: int
     session_id: int
@@ -169,3 +172,4 @@ class CandidateMessage(NamedTuple):
     day: tuple[str, ...]
     is_question: bool
     is_wanted: bool
+    day_number: int = 0

@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import date
 from functools import cached_property, lru_cache
 from itertools import chain, islice
 from typing import Any, TypeAlias
@@ -73,6 +74,7 @@ _FREQUENCIES = """
     SELECT chunk_vocabulary.term, chunk_vocabulary.doc
     FROM json_each(:terms) CROSS JOIN chunk_vocabulary ON chunk_vocabulary.term = json_each.value
 """
+EPOCH = date(1970, 1, 1).toordinal()
 _CANDIDATE_TEXT = "messages.text, messages.sender_name, messages.created_at"
 
 VERSION_KEY = "index_version"
@@ -324,7 +326,7 @@ def _candidate(row: Sequence[Any]) -> tuple[int, CandidateMessage]:
     """A row of a statement over candidates: its lineage, and the message."""
     message_id, session_id, root, place, text, name, at, is_wanted = row
     said = (_remembered if len(text) <= REMEMBERED_CHARS else _said)(text, name, at)
-    return root, CandidateMessage(message_id, session_id, place, *said, bool(is_wanted))
+    return root, CandidateMessage(message_id, session_id, place, *said, bool(is_wanted), EPOCH + int(at // 86_400))
 
 
 def _said(text: str, name: str | None, at: float) -> tuple[Terms, Terms, Terms, bool]:

@@ -1,0 +1,330 @@
+"""Periods that a sentence names, in many languages, so that what was said then can count for more: ``on May 8th``,
+``early January``, ``the two weeks after 3 December``, ``summer 2024``, ``昨天``.
+
+Pure. Words become marks, one letter each (``in early May`` is ``LPM``), and one grammar over these letters reads all
+languages. What has no year returns each year; nothing is certain, so nothing may be left out because of it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from datetime import date, timedelta
+from functools import cache
+from typing import NamedTuple
+
+from core.dates.schedule import calendar_day, later
+from core.text.normalize import LETTER, bare, language_data
+
+LONGEST_CHARS = 2_000
+MOST = 6
+"""Periods of one text."""
+YEARS_BACK = 20
+"""What returns is looked for in so many years."""
+_DAY = timedelta(days=1)
+_ANY_YEAR = 2000
+_TOKEN = re.compile(
+    rf"\d{{4}}-\d\d?-\d\d?|\d\d?([./])\d\d?\1\d{{4}}|\d+|(?:(?!\d){LETTER}|[\u0900-\u0963\u0970-\u0dff])+|\S"
+)
+_STAR_LETTERS = 4
+_FORMS = re.compile(
+    r"""
+    (?P<before>[N\#]?U[AV]L*)?(?:
+      (?P<week>(?:[OBn][C&])?[OBn]ULL?(?:M(?:[L,]*Y)?|Y)|MOU)
+    | (?P<day>D|YM[Nn]|[Nn](?:[C&][Nn])?L?M(?:[L,]*Y)?|M[Nn](?:[C&]L?[Nn](?!M))?(?:[L,]*Y)?)
+    | (?P<running>[BFT][N\#]?U|[N\#]?U[BFT]|UV|[N\#]U[GV]|n[GV]|[gV][N\#]U|[BFT][MWS]|[WMS][BFT]|R|[oL]W)
+    | (?P<month>(?:P(?:[C&]+P)?)?(?:YL?)?M(?:L?P)?(?:[L,]*Y)?)
+    | (?P<season>(?<=[LBFTE])P?SL?Y?|PS|SL?Y|YL?S)
+    | (?P<year>(?<=L)Y)
+    | (?P<each>(?<=o)n)
+    )(?P<behind>[AV][N\#]U)?
+    """,
+    re.VERBOSE,
+)
+
+
+class Mark(NamedTuple):
+    """A letter of the grammar, and the number, name or parts of a date behind it."""
+
+    letter: str
+    value: str = ""
+
+    @property
+    def number(self) -> int:
+        return int(self.value)
+
+
+class Days(NamedTuple):
+    """From the first day to the last; `months`: it returns after so many, 0 where it does not."""
+
+    first: date
+    last: date
+    months: int = 0
+
+
+def mentioned(text: str, today: date, years_back: int = YEARS_BACK) -> tuple[tuple[int, int], ...]:
+    """The first and last days (ordinals) of the periods named by a text that was said `today`; what returns as often
+    as it did and will within a year."""
+    found: list[Days] = []
+    try:
+        found = _read(_marks(bare(text[:LONGEST_CHARS])), today)[:MOST]
+        return tuple(dict.fromkeys(span for one in found for span in _times(one, today, years_back)))
+    except (OverflowError, ValueError):
+        return ()  # before the year 1, or behind the year 9999
+
+
+def _times(one: Days, today: date, years_back: int) -> Iterator[tuple[int, int]]:
+    if not one.months:
+        yield one.first.toordinal(), one.last.toordinal()
+        return
+    length = (one.last - one.first).days
+    begun = (today.year - one.first.year) * 12
+    for months in range(begun - years_back * 12, begun + 13, one.months):
+        first = later(one.first, months).toordinal()
+        yield first, first + length
+
+
+@cache
+def _phrases() -> tuple[dict[tuple[str, ...], Mark], dict[str, int], dict[str, Mark]]:
+    """Marks by the tokens of their phrases, the longest phrase that begins with a token, and marks by beginnings of
+    words."""
+    whole: dict[tuple[str, ...], Mark] = {}
+    longest: dict[str, int] = {}
+    begun: dict[str, Mark] = {}
+    data = language_data("mentions", "core.dates")
+    weak = {bare(one.strip()) for one in data["weak"].split(",")}
+    for name, phrases in data["marks"].items():
+        for phrase in (bare(one.strip()) for one in phrases.split(",")):
+            is_weak = name[:1] == "M" and (phrase.strip("*") in weak or (phrase.isascii() and len(phrase) < 5))
+            mark = Mark("m" if is_weak else "#" if name[:1] == "N" else name[:1], name[1:])
+            tokens = tuple(found[0] for found in _TOKEN.finditer(phrase.removesuffix("*")))
+            if not tokens:
+                continue
+            if phrase.endswith("*") and len(tokens) == 1:
+                begun.setdefault(tokens[0], mark)
+            whole.setdefault(tokens, mark)
+            longest[tokens[0]] = max(longest.get(tokens[0], 0), len(tokens))
+    return whole, longest, begun
+
+
+def _marks(text: str) -> list[Mark]:
+    """Of folded text; ``x`` for what says nothing of days."""
+    whole, longest, begun = _phrases()
+    tokens = [found[0] for found in _TOKEN.finditer(text)]
+    marks: list[Mark] = []
+    place = 0
+    while place < len(tokens):
+        token, count = tokens[place], longest.get(tokens[place], 0)
+        while count and tuple(tokens[place : place + count]) not in whole:
+            count -= 1
+        if count:
+            mark = whole[tuple(tokens[place : place + count])]
+        elif token[0].isdecimal():
+            mark = _number(token)
+        else:
+            stems = (token[:-cut] for cut in range(1, min(_STAR_LETTERS + 1, len(token) - 2)))
+            mark = next((begun[stem] for stem in stems if stem in begun), Mark("," if token in ",،、" else "x"))
+        place += count or 1
+        _add(marks, mark, token)
+    return _settled(marks)
+
+
+def _number(token: str) -> Mark:
+    if not token.isdecimal():
+        parts = token.split("-") if "-" in token else re.split("[./]", token)[::-1]
+        return Mark("D", "-".join(parts))
+    year = int(token) - 543 * ("2400" < token < "2700")  # as Thailand counts
+    if len(token) == 4 and 1900 <= year < 2200:
+        return Mark("Y", str(year))
+    return Mark("N", token) if len(token) < 3 else Mark("x")
+
+
+def _add(marks: list[Mark], mark: Mark, token: str) -> None:
+    """Behind those before it: a month in figures and the sign for it are one, and so are a day and its sign."""
+    before = marks[-1] if marks else Mark("x")
+    if before.letter in "N#" and (mark.letter in "dk" or (not mark.letter and token in _ORDINAL) or token == "."):
+        marks[-1] = Mark("M" if mark.letter == "k" else "n", before.value)
+    elif before.letter == "K" and mark.letter in "N#":
+        marks[-1] = Mark("M", mark.value)
+    elif mark.letter and mark.letter != "y":
+        marks.append(mark)
+
+
+_ORDINAL = frozenset(("st", "nd", "rd", "th", "º", "ª", "er", "-", "го"))  # noqa: RUF001
+
+
+def _settled(marks: list[Mark]) -> list[Mark]:
+    """With names of months that are other words too, where a number or a lead stands beside them."""
+    letters = "xx" + "".join(mark.letter for mark in marks) + "x"
+    for place, mark in enumerate(marks):
+        before, behind = letters[: place + 2], letters[place + 3]
+        is_dated = before[-1] in "NnY" or behind in "NnY" or re.search("[,L]Y", letters[place + 3 : place + 5])
+        is_led = before[-1] in "LPOBFTEAV" or behind == "P" or re.search("[Mm][&C]L?$", before)
+        if mark.letter == "s" or mark.letter == "m":
+            is_month = is_dated or (mark.letter == "m" and is_led)
+            marks[place] = Mark("M" if is_month else "x", mark.value)
+    return [mark if mark.letter != "M" or 1 <= mark.number <= 12 else Mark("x") for mark in marks]
+
+
+def _read(marks: Sequence[Mark], today: date) -> list[Days]:
+    letters = "".join(mark.letter for mark in marks)
+    periods: list[Days] = []
+    end, before = 0, "x"
+    for match in _FORMS.finditer(letters):
+        kind = next(kind for kind in _READERS if match[kind])
+        found = _READERS[kind](marks[match.start(kind) : match.end(kind)], today)
+        if found and (shift := match["before"] or match["behind"]):
+            place = match.start("before") if match["before"] else match.start("behind")
+            found = [_shifted(found[0], marks[place : place + len(shift)])]
+        if found and periods and _RANGE.fullmatch(before + letters[end : match.start()]):
+            found = _ranged(periods.pop(), found[0])
+        before = "E" if "E" in letters[max(0, match.start() - 3) : match.start()] else "x"
+        periods += found
+        end = match.end()
+    return periods
+
+
+_RANGE = re.compile("x[Lo]*C[Lo]*|E[Lo]*[&C][Lo]*")
+
+
+def _ranged(first: Days, last: Days) -> list[Days]:
+    """From the first of one to the last of another, in the year that either has."""
+    if first.months != last.months:
+        year = (last if first.months else first).first.year
+        first, last = _in_year(first, year), _in_year(last, year)
+    return [Days(first.first, last.last, first.months)] if first.first <= last.last else [first, last]
+
+
+def _in_year(one: Days, year: int) -> Days:
+    months = (year - one.first.year) * 12 if one.months else 0
+    return Days(later(one.first, months), later(one.last, months))
+
+
+def _shifted(one: Days, marks: Sequence[Mark]) -> Days:
+    """So many days or weeks after or before."""
+    by_letter = {mark.letter: mark for mark in marks}
+    number = next((mark.number for mark in marks if mark.letter in "N#"), 1)
+    length = timedelta(days=_DAYS[by_letter["U"].value] * number)
+    return one._replace(last=one.last + length) if "A" in by_letter else one._replace(first=one.first - length)
+
+
+_DAYS = {"d": 1, "w": 7, "m": 30, "y": 365, "7": 2}
+
+
+def _values(said: Sequence[Mark], letters: str) -> list[int]:
+    return [mark.number for mark in said if mark.letter in letters]
+
+
+def _dated(first: date, last: date, has_year: bool) -> list[Days]:
+    return [Days(first, last, 0 if has_year else 12)]
+
+
+def _month(said: Sequence[Mark]) -> tuple[int, int, bool]:
+    """Year and month, and whether the year is known."""
+    years = _values(said, "Y")
+    return (years or [_ANY_YEAR])[0], (_values(said, "M") or [1])[0], bool(years)
+
+
+def _day(said: Sequence[Mark], today: date) -> list[Days]:
+    if said[0].letter == "D":
+        year, month, day = map(int, said[0].value.split("-"))
+        found = calendar_day(year, month, day) or calendar_day(year, day, month)
+        return [Days(found, found)] if found else []
+    year, month, has_year = _month(said)
+    days = [found for number in _values(said, "Nn") if (found := calendar_day(year, month, number))]
+    if not days:
+        return _dated(date(year, month, 1), later(date(year, month, 1), 1) - _DAY, has_year)
+    if any(mark.letter == "&" for mark in said):
+        return [Days(day, day, 0 if has_year else 12) for day in days]
+    return _dated(days[0], max(days), has_year)
+
+
+_PARTS = ((0, 10), (9, 20), (19, 31))
+
+
+def _of_month(said: Sequence[Mark], today: date) -> list[Days]:
+    year, month, has_year = _month(said)
+    first, after = date(year, month, 1), later(date(year, month, 1), 1)
+    if parts := sorted(_values(said, "P")):
+        begin, end = _PARTS[parts[0]][0], _PARTS[parts[-1]][1]
+        return _dated(first + begin * _DAY, min(first + end * _DAY, after) - _DAY, has_year)
+    return _dated(first, after - _DAY, has_year)
+
+
+def _week(said: Sequence[Mark], today: date) -> list[Days]:
+    year, month, has_year = _month(said)
+    unit = next(mark.value for mark in said if mark.letter == "U")
+    first = date(year, month, 1)
+    end = later(first, 1) if _values(said, "M") else later(first, 12)
+    if unit not in "dw7":
+        return _dated(first, end - _DAY, has_year)
+    found: list[Days] = []
+    for mark in said:
+        if mark.letter in "OBn":
+            length = 1 if unit == "d" else 7
+            number = 5 if mark.letter == "B" else mark.number
+            begin = end - length * _DAY if number == 5 else first + (number - 1) * length * _DAY
+            found += _dated(begin, begin + (length - 1) * _DAY, has_year)
+    return found
+
+
+def _season(said: Sequence[Mark], today: date) -> list[Days]:
+    year, _, has_year = _month(said)
+    season = _values(said, "S")[0]
+    # The winter of 2024 is the beginning or the end of it.
+    first = date(year - (season == 0), (12, 3, 6, 9)[season], 1)
+    return _dated(first, later(first, 13 if season == 0 and has_year else 3) - _DAY, has_year)
+
+
+def _year(said: Sequence[Mark], today: date) -> list[Days]:
+    first = date(said[0].number, 1, 1)
+    return [Days(first, later(first, 12) - _DAY)]
+
+
+def _each(said: Sequence[Mark], today: date) -> list[Days]:
+    """``on the 5th``."""
+    day = calendar_day(_ANY_YEAR, 1, said[0].number)
+    return [Days(day, day, 1)] if day else []
+
+
+def _running(said: Sequence[Mark], today: date) -> list[Days]:
+    """``yesterday``, ``last week``, ``3 days ago``, ``next Friday``, ``last May``."""
+    by_letter = {mark.letter.replace("#", "N"): mark for mark in said}
+    ahead = 1 if "F" in by_letter else 0 if "T" in by_letter else -1
+    if relative := by_letter.get("R"):
+        return [_around(relative.value[-1], int(relative.value[:-1]), today)]
+    if day := by_letter.get("n"):
+        return [_around("d", -day.number, today)]  # as Chinese and Japanese count days
+    if unit := by_letter.get("U"):
+        count = by_letter["N"].number if "N" in by_letter else 1
+        if "N" in by_letter and "B" in by_letter:
+            return [Days(today - _DAYS[unit.value] * count * _DAY, today)]
+        return [_around(unit.value, ahead * count, today)]
+    if weekday := by_letter.get("W"):
+        back = (today.weekday() - weekday.number) % 7 or 7 * ("B" in by_letter)
+        return [_around("d", 7 - back if ahead > 0 else -back, today)]
+    return [_named((_season if "S" in by_letter else _of_month)(said, today)[0], ahead, today)]
+
+
+def _named(one: Days, ahead: int, today: date) -> Days:
+    """The last, this or the next month or season of that name."""
+    years = [_in_year(one, today.year + step) for step in (0, 1, -1, -2)]
+    fits = {1: lambda year: year.first > today, 0: lambda year: True, -1: lambda year: year.last < today}[ahead]
+    return next(filter(fits, years))
+
+
+def _around(unit: str, ahead: int, today: date) -> Days:
+    """The day, week, weekend, month or year that lies so many ahead."""
+    if unit == "d":
+        return Days(today + ahead * _DAY, today + ahead * _DAY)
+    if unit in "w7":
+        monday = today + (7 * ahead - today.weekday()) * _DAY
+        return Days(monday + (5 if unit == "7" else 0) * _DAY, monday + 6 * _DAY)
+    first = later(today.replace(day=1, month=1 if unit == "y" else today.month), ahead * (12 if unit == "y" else 1))
+    return Days(first, later(first, 12 if unit == "y" else 1) - _DAY)
+
+
+_READERS = {
+    "week": _week, "day": _day, "running": _running, "month": _of_month, "season": _season, "year": _year,
+    "each": _each,
+}  # fmt: skip
