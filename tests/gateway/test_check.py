@@ -87,6 +87,21 @@ async def test_a_check_beside_the_gateway_says_what_the_gateway_says(home: Path)
     assert (beside.state, beside.text) == ("wrong", f"{alone.text} For the running gateway it is {state}.")
 
 
+async def test_a_memory_that_is_out_of_order_for_the_gateway_is_so_beside_it(home: Path) -> None:
+    plugged(home, "diary")
+    (home / "mneme.toml").write_text("[memory.providers.diary]\n")
+    (home / "mneme.toml").chmod(0o600)
+    settings = Settings.load({"MNEME_HOME": str(home)})
+    state = "out of order, tried again now and then: no answer within 8 s"
+    async with Services.open(settings) as services:
+        await services.note_platforms({"memory diary": state})
+        assert not any(state in line for line in await StatusCommands(services, None).lines()), "nobody runs"
+        with FileLock(home / "gateway.lock"):
+            assert f"**memory diary**: {state}" in await StatusCommands(services, None).lines()
+            (found,) = [one for one in await check(settings) if one.subject == "memory diary"]
+    assert (found.state, f"For the running gateway it is {state}." in found.text) == ("wrong", True)
+
+
 async def test_an_option_that_changed_its_name_is_said(home: Path) -> None:
     (home / "mneme.toml").write_text("[model]\ncheap = 'small'\n")
     first = (await check(Settings.load({"MNEME_HOME": str(home)})))[0]

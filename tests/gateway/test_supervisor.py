@@ -162,6 +162,7 @@ async def test_what_is_connected_is_logged_once_each_way_and_an_outage_told_once
 
     async def note(states: Mapping[str, str]) -> None:
         noted.append(states["telegram"])
+        assert states["memory shelf"] == "out of order"
         changed.set()
 
     async def tell(name: str, state: str) -> None:
@@ -180,7 +181,7 @@ async def test_what_is_connected_is_logged_once_each_way_and_an_outage_told_once
     with capture_logs() as logs:
         running = asyncio.create_task(supervisor.run(platform))
         await asyncio.sleep(0)
-        watching = asyncio.create_task(supervisor.watch(note, tell))
+        watching = asyncio.create_task(supervisor.watch(note, tell, lambda: {"memory shelf": "out of order"}))
         await until(1, noted)
         assert noted == ["out of reach (not reached yet), trying again"]
         for problem in ("", "no route to host"):
