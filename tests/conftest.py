@@ -14,6 +14,7 @@ import structlog
 from hypothesis import settings
 
 from core.store.sqlite.database import Database
+from gateway import queues
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.new_database import place
 
@@ -66,6 +67,12 @@ async def database(tmp_path: Path) -> AsyncIterator[Database]:
     """A new state.db on disk, open."""
     async with Database.open(place(tmp_path / "state.db")) as opened:
         yield opened
+
+
+@pytest.fixture
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is forwarded or long may be a part of more, and nothing more is waited for."""
+    monkeypatch.setattr(queues, "BURST_S", 0.0)
 
 
 @pytest.fixture

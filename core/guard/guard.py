@@ -13,6 +13,7 @@ import re
 import unicodedata
 import zlib
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
+from copy import deepcopy
 from functools import cache
 from itertools import groupby
 from typing import Any, TypeVar
@@ -292,14 +293,21 @@ def tool_of(
 ) -> Tool:
     """The tool that is described in `data/prompts.toml` of a package, with the arguments of all of its tools and with
     its own; `marks`: the other fields of Tool."""
+    description, schema = _told(name, arguments, package)
+    schema = deepcopy(schema)  # Who asks for a tool may write into it.
+
+    async def read(given: Json, context: ToolContext) -> str:
+        return await run(parsed(arguments, given), context)
+
+    return Tool(name=name, description=description, schema=schema, run=read, **marks)
+
+
+@cache
+def _told(name: str, arguments: type[BaseModel], package: str) -> tuple[str, Json]:
     told = language_data("prompts", package)
     schema = arguments.model_json_schema()
     arguments_told = told.get("arguments", {})
     for key, about in {**arguments_told, **arguments_told.get(name, {})}.items():
         if key in schema["properties"]:
             schema["properties"][key] = dict(sorted({**schema["properties"][key], "description": about}.items()))
-
-    async def read(given: Json, context: ToolContext) -> str:
-        return await run(parsed(arguments, given), context)
-
-    return Tool(name=name, description=told[name], schema=schema, run=read, **marks)
+    return told[name], schema

@@ -16,7 +16,7 @@ from core.agent.compression import FUTILE, MOST_MESSAGES, Windows
 from core.errors import ModelError, StaleReadError, StoreError
 from core.models.claude import Claude
 from core.types import Address, Completion, Message, Quoted, Request, Scope, Session, Usage
-from gateway import queues, texts
+from gateway import texts
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
 from tests.fixtures.messages_api import MessagesApi
@@ -24,17 +24,11 @@ from tests.fixtures.samples import ANA, message
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 from tests.privacy.test_incognito import on_disk
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("at_once")]
 
 SMALL = "[model]\nwindow_tokens = 20000\n"
 MINE = frozenset({ANA})
 GOOD = "## Goal\n- Book the ferry to Lisbon.\n## Decisions, and what they replaced\n- 22 November 2026: nine, not ten."
-
-
-@pytest.fixture(autouse=True)
-def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A long message may be the first part of a longer one, which is waited for."""
-    monkeypatch.setattr(queues, "BURST_S", 0.0)
 
 
 def quiet() -> ScriptedModel:

@@ -136,6 +136,15 @@ async def test_when_its_budget_is_used_up_it_answers_with_what_it_has(home: Path
         assert json.loads(results(model.requests[1])[0])["result"] == "So far: the blue one."
 
 
+async def test_its_description_names_each_tool_once_however_often_it_is_made(home: Path) -> None:
+    for name in ("one", "another"):
+        (home / name).mkdir()
+        async with house(home / name, Helper(), says("ok")) as (harness, model):
+            await harness.say("hello")
+            [told] = [tool for tool in model.requests[0].tools if tool["name"] == "delegate"]
+            assert str(told).count("session_search") == 1
+
+
 async def test_three_are_at_work_at_once_and_a_fourth_is_told_so(home: Path) -> None:
     helper = Helper(*[says("Done.")] * 4)
     helper.gate = asyncio.Event()

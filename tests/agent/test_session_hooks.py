@@ -6,10 +6,14 @@ import asyncio
 import sys
 from pathlib import Path
 
+import pytest
+
 from core.types import Completion, Request, Usage
 from gateway.delivery import Delivery, memory_reply
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
+
+pytestmark = pytest.mark.usefixtures("at_once")
 
 WATCHER = """
 import threading

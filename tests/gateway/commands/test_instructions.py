@@ -15,6 +15,8 @@ from tests.fixtures.forgetting import left_of
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel
 
+pytestmark = pytest.mark.usefixtures("at_once")
+
 ROOM: dict[str, Any] = {
     "is_direct": False,
     "address": Address(platform="telegram", chat_id="-5", thread_id="3"),

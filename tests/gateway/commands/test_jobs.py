@@ -12,6 +12,8 @@ from core.types import Address, Scope
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, notices, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 
+pytestmark = pytest.mark.usefixtures("at_once")
+
 ROOM = Scope.room("telegram", "-100")
 
 

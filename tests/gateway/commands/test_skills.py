@@ -17,6 +17,8 @@ from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 from tests.fixtures.skill_folders import skill_text
 
+pytestmark = pytest.mark.usefixtures("at_once")
+
 ROOM: dict[str, Any] = {
     "address": Address(platform="telegram", chat_id="-100"),
     "scope": Scope.room("telegram", "-100"),
