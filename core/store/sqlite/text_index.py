@@ -43,6 +43,9 @@ CHUNKS_READ, CHUNKS_FOR_A_TURN = 40, 10
 """Few passages are wanted for a turn: 78.4 / 93.8 at hit@1 / hit@5 of LoCoMo, with 40 chunks 78.2 / 94.1."""
 RANKED_CHUNKS = 3_000
 LINEAGES_READ = 12
+DATED_CHUNKS, DATED = 200, 2
+"""Of the best so many chunks, those of the time that the question names count so much more when conversations are
+chosen: +0.8 at hit@1 on phone notes, elsewhere nothing."""
 VECTORS_AT_ONCE = 512
 TAIL_MESSAGES = 256
 """What is in no chunk yet is read at search, up to this many messages."""
@@ -222,7 +225,7 @@ class TextIndex:
         chosen: list[int] = []
         parts: dict[int, int] = {}
         read = CHUNKS_FOR_A_TURN if self._query.is_turn else CHUNKS_READ
-        ranked = self.best_chunks(expression, sum(leading.values())) if expression else iter(())
+        ranked = self._chunks_of_then(expression, sum(leading.values())) if expression else iter(())
         for place, (chunk_id, root) in enumerate(islice(ranked, (part + 1) * read)):
             if parts.setdefault(root, max(len(parts) // LINEAGES_READ, place // read)) == part:
                 chosen.append(chunk_id)
@@ -236,9 +239,20 @@ class TextIndex:
             if any(message.is_wanted for message in messages.values())
         }
 
-    def best_chunks(self, expression: str, found: int, most: int = RANKED_CHUNKS) -> Iterator[tuple[int, int]]:
-        """Chunks with their lineage, best first; beyond `most` the newest come first, because to rank all is what
-        costs."""
+    def _chunks_of_then(self, expression: str, found: int) -> Iterator[tuple[int, int]]:
+        """`best_chunks`, of which those of the time that the query names go before."""
+        ranked = self.best_chunks(expression, found)
+        if periods := sorted(self._query.periods):
+            dated = list(islice(ranked, DATED_CHUNKS))
+            dated.sort(key=lambda one: one[2] * (DATED if _is_near(EPOCH + int(one[3] // 86_400), periods) else 1))
+            ranked = chain(dated, ranked)
+        return ((chunk, root) for chunk, root, *_ in ranked)
+
+    def best_chunks(
+        self, expression: str, found: int, most: int = RANKED_CHUNKS
+    ) -> Iterator[tuple[int, int, float, float]]:
+        """Chunks with their lineage, bm25 (less is better) and first moment, best first; beyond `most` the newest come
+        first, because to rank all is what costs."""
         parameters = {**self._parameters, "expression": expression}
         split = None
         if found > most:
@@ -251,7 +265,9 @@ class TextIndex:
         for stretch in ("> :split",) if split is None else ("> :split", "<= :split"):
             yield from self._connection.execute(
                 f"""
-                SELECT chunks.id, {_ROOT} FROM chunks_fts
+                SELECT chunks.id, {_ROOT}, chunks_fts.rank,
+                    (SELECT created_at FROM messages WHERE messages.id = chunks.first_id)
+                FROM chunks_fts
                 CROSS JOIN chunks ON chunks.id = chunks_fts.rowid
                 CROSS JOIN sessions ON sessions.id = chunks.session_id {self._places}
                 WHERE chunks_fts MATCH :expression AND chunks_fts.rowid {stretch} AND {_VISIBLE}
@@ -320,6 +336,11 @@ class TextIndex:
             SELECT {_FIELDS}, -hits.score, (SELECT COUNT(*) FROM hits)
             FROM hits {_JOINS} {self._places} WHERE {_VISIBLE} AND {self._conditions}
         """
+
+
+def _is_near(day: int, periods: Sequence[tuple[int, int]]) -> bool:
+    """Whether a day is in one of the periods, given in order, or a day away."""
+    return any(first - 1 <= day <= last + 1 for first, last in periods)
 
 
 def _candidate(row: Sequence[Any]) -> tuple[int, CandidateMessage]:

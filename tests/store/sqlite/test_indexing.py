@@ -245,7 +245,7 @@ async def test_of_much_the_newest_comes_first_and_nothing_is_lost(
     def ranked(found: int, query: SearchQuery) -> list[int]:
         with contextlib.closing(sqlite3.connect(database.path)) as connection:
             register(connection)
-            return [root for _, root in TextIndex(connection, query).best_chunks(expression, found, most=2)]
+            return [root for _, root, *_ in TextIndex(connection, query).best_chunks(expression, found, most=2)]
 
     assert ranked(2, ASK) == sorted(made)
     assert ranked(6, ASK) == [*made[-2:], *made[:-2]]
