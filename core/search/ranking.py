@@ -213,7 +213,6 @@ def fused_with(found: RankedMatches, others: Sequence[MessageMatch]) -> RankedMa
 
 
 K1, B = 1.0, 0.75
-K1_STRETCH = 1.2
 SOFTNESS = 0.85
 """Power of the weight of a word: the rarest of a question is seldom the one that counts most. +0.7 / +0.5."""
 OFFSETS = ((0, 1.0), (1, 0.45), (2, 0.3), (-1, 0.3), (-2, 0.15))
@@ -238,10 +237,11 @@ CLOSE_DAYS = 4
 day after it counts as one of it, because people tell of a day on the next: +0.2 / +0.6 on chats of real people."""
 COVERAGE = 0.5
 """Power of the share of the query (by weight) that a message covers: +0.4 / +0.8."""
-ASKED = 1.3
-"""A question lends so much more to what follows: that is its answer. -0.1 / +0.3."""
 QUESTION_PENALTY = 0.2
 """A question is rarely the answer, though it shares its words: +0 / +1.1."""
+REPEATED = 0.5
+"""A question that has more than so much in common with the one that is asked was asked before: what follows has all its
+words, and it counts half itself."""
 MOMENT_BONUS = 0.25
 """Where a moment is asked for, messages that name one: +0 / +0.6."""
 BEST_SHARE = 0.5
@@ -284,15 +284,16 @@ def rank(
     lengths = np.array(list(map(len, texts)), float)
     is_question = np.array(are_questions)
 
-    counts, near = _overlaps(idf, texts)
-    counts += _counts(names, idf)
+    own, near = _overlaps(idf, texts)
+    counts = own + _counts(names, idf)
     of_days = _counts(days, idf)
     scored = _stretch_scores(counts, of_days, lengths + list(map(len, names)), stretches, days, asked)
-    lent, windows = _with_neighbours(counts + DAY_WEIGHT * of_days, lengths, places, is_question)
+    is_repeated = is_question & _is_repeated(own, texts)
+    lent, windows = _with_neighbours(counts + DAY_WEIGHT * of_days, lengths, places, is_repeated)
     windows /= max(1.0, lengths.mean()) * sum(weight for _, weight in OFFSETS)
     covered = (asked * np.minimum(lent, 1.0)).sum(axis=1) / (asked.sum() or 1.0)
-    raw = _bm25(lent, windows, asked, K1) * covered**COVERAGE * (1 + NEAR * near) * are_wanted
-
+    raw = _bm25(lent, windows, asked) * covered**COVERAGE * (1 + NEAR * near) * are_wanted
+    raw[is_repeated] *= REPEATED
     if periods:
         near = 1 + PERIOD * _nearness(day_numbers, periods)
         raw *= near
@@ -408,10 +409,18 @@ def _stretch_scores(
     chosen = list(different.values())
     np.add.at(counts, stretches[chosen], DAY_IN_CHUNK * of_days[chosen])
     np.add.at(lengths, stretches[chosen], [DAY_IN_CHUNK * len(day) for _, day in different])
-    return _bm25(counts, lengths / max(1.0, lengths.mean()), asked, K1_STRETCH)
+    # What matches is longer than most, so the mean would make little of length, the less the more is read.
+    return _bm25(counts, lengths / max(1.0, np.median(lengths)), asked)
 
 
-def _with_neighbours(bags: Array, lengths: Array, places: Places, is_question: Flags) -> tuple[Array, Array]:
+def _is_repeated(counts: Array, texts: Sequence[Sequence[str]]) -> Flags:
+    """Which texts have more than `REPEATED` of their terms, and of those asked for, in common with the question."""
+    different = np.array([len(set(text)) for text in texts])
+    common: Flags = (counts >= 1).sum(axis=1) > REPEATED * np.maximum(different, counts.shape[1])
+    return common
+
+
+def _with_neighbours(bags: Array, lengths: Array, places: Places, is_repeated: Flags) -> tuple[Array, Array]:
     """The counts of each message with what those around it lend, and the length of all that."""
     counts, windows = np.zeros_like(bags), np.zeros_like(lengths)
     for offset, weight in OFFSETS:
@@ -420,13 +429,13 @@ def _with_neighbours(bags: Array, lengths: Array, places: Places, is_question: F
         apart, steps = np.abs(places[:, lender] - places[:, taker])
         shares = weight * ((apart == 0) & (steps <= 1))
         windows[taker] += shares * lengths[lender]
-        if offset > 0:
-            shares[is_question[lender]] *= ASKED
+        if offset == 1:
+            shares[is_repeated[lender] & (shares > 0)] = 1.0
         counts[taker] += shares[:, np.newaxis] * bags[lender]
     return counts, windows
 
 
-def _bm25(counts: Array, relative_lengths: Array, asked: Array, k1: float) -> Array:
-    norms = k1 * (1 - B + B * relative_lengths)[:, np.newaxis]
-    scores: Array = (asked * counts * (k1 + 1) / (counts + norms)).sum(axis=1)
+def _bm25(counts: Array, relative_lengths: Array, asked: Array) -> Array:
+    norms = K1 * (1 - B + B * relative_lengths)[:, np.newaxis]
+    scores: Array = (asked * counts * (K1 + 1) / (counts + norms)).sum(axis=1)
     return scores

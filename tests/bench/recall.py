@@ -199,8 +199,8 @@ def report(shared: Path, sets: Sequence[str]) -> Iterator[str]:
 
 NEUTRAL: Mapping[str, Any] = {
     "SOFTNESS": 1.0, "OFFSETS": ((0, 1.0),), "KIN": 0.0, "NEAR": 0.0, "NAMED": 1.0, "SPEAKER": 0.0, "DAY_WEIGHT": 0.0,
-    "DAY_IN_CHUNK": 0, "COVERAGE": 0.0, "ASKED": 1.0, "QUESTION_PENALTY": 0.0, "MOMENT_BONUS": 0.0, "BEST_SHARE": 0.0,
-    "PERIOD": 0.0, "PASSAGE_TERMS": 1_000_000, "SESSION_SHARE": 0.0, "SINGLE": 1.0, "OTHER": 0.0,
+    "DAY_IN_CHUNK": 0, "COVERAGE": 0.0, "QUESTION_PENALTY": 0.0, "REPEATED": 1.0, "MOMENT_BONUS": 0.0,
+    "BEST_SHARE": 0.0, "PERIOD": 0.0, "PASSAGE_TERMS": 1_000_000, "SESSION_SHARE": 0.0, "SINGLE": 1.0, "OTHER": 0.0,
 }  # fmt: skip
 """What leaves each constant of `core.search.ranking` without effect."""
 

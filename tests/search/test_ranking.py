@@ -48,8 +48,7 @@ def test_the_session_and_the_message_with_the_rarer_words_win() -> None:
 def test_an_answer_is_found_by_the_question_before_it() -> None:
     lines = _lines(1, "x", "Which ferry did you take?", "The one at noon from the old harbour", "y")
     messages = _order("Which ferry did Ben take?", lines)[1]
-    assert messages[0] == 101
-    assert messages[1] == 102
+    assert messages[:2] == [102, 101]
 
 
 def test_a_day_is_found_by_its_words() -> None:
@@ -117,6 +116,29 @@ def test_a_long_message_is_as_good_as_the_part_that_answers() -> None:
     sessions, messages = _order("ferry harbour ticket", _lines(1, long(0, 120, 239)), _lines(2, long(125, 130, 135)))
     assert sessions == [2, 1]
     assert messages == [200, 100]
+
+
+REPEATED = "When does the night ferry to Porto leave?"
+
+
+def test_a_question_that_was_asked_before_comes_behind_what_followed_it() -> None:
+    answer = "At noon from pier nine, and tickets are sold there"
+    lines = _lines(1, "hello", "good morning", REPEATED, answer, "thanks", "bye")
+    assert _order(REPEATED, lines)[1][:2] == [103, 102]
+
+
+def test_a_question_that_was_asked_before_comes_behind_its_answer_elsewhere() -> None:
+    asked = _lines(1, REPEATED, "No idea, ask Ben")
+    answered = _lines(2, "x", "The ferry to Porto leaves at nine every night", "y")
+    sessions, messages = _order(REPEATED, asked, answered)
+    assert sessions == [2, 1]
+    assert messages[0] == 201
+    assert 100 in messages
+
+
+def test_a_question_about_something_else_is_not_taken_for_the_same() -> None:
+    lines = _lines(1, "x", "Does the ferry to Faro leave from the new pier?", "At ten", "y")
+    assert _order(REPEATED, lines)[1][:2] == [101, 102]
 
 
 RANKINGS = st.lists(st.tuples(st.floats(0.1, 5), st.lists(st.integers(0, 20), unique=True)), max_size=6)
