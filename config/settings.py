@@ -329,6 +329,8 @@ class EmbeddingOptions(_Section):
 
 
 class RecallOptions(_Section):
+    expand: bool
+    rerank: bool
     embeddings: EmbeddingOptions
 
 

@@ -26,7 +26,7 @@ Origin = Literal["typed", "pasted", "forwarded", "via_bot", "member", "tool", "s
 imported, tool (the task of a delegated session) and job (what a reminder or a scheduled question delivered, the
 assistant's) are stored; which part of a typed one was pasted is read off its text (`core.guard.fence`); member is what
 others in a room typed."""
-CallKind = Literal["chat", "title", "summary", "compression", "expansion", "facts", "delegation", "curator"]
+CallKind = Literal["chat", "title", "summary", "compression", "expansion", "rerank", "facts", "delegation", "curator"]
 """What a model is asked for."""
 Window = tuple[tuple[int, int, int], ...]
 """What the model's context holds, left out of recall: session id, first and last message id (inclusive), each."""

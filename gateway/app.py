@@ -234,7 +234,8 @@ async def build_router(
     for cache in (memory, conversations):
         services.epoch_guard.caches.append(cache.invalidate)
     cheap = settings.model.helper
-    recall = ExpandedRecall(services.recall, conversations, helper, cheap, clock, services.zone)
+    unasked = settings.recall.expand, settings.recall.rerank
+    recall = ExpandedRecall(services.recall, conversations, helper, cheap, clock, services.zone, *unasked)
     reminders, review = ReminderCommands(services), services.notebook.review
     plan = reminder(services.appointments, conversations, evidence, review, reminders.ask)
     skills = SkillCommands(services)
@@ -272,7 +273,7 @@ async def build_router(
     groups: list[CommandGroup] = [
         SessionCommands(services, sessions, compressor),
         UndoCommands(services, sessions),
-        RecallCommands(services.recall, recall, services.zone),
+        RecallCommands(recall if any(unasked) else services.recall, recall, services.zone),
         FactCommands(services),
         MemoryCommands(services),
         InstructionCommands(services, context_files),

@@ -1,5 +1,5 @@
-"""Recall with the help of a cheap model: more searches for one question, and summaries. Where it fails, a note says
-why beside the plain result."""
+"""Recall with the help of a cheap model: more searches for one question, what was found put in order, and summaries.
+Where it fails, a note says why beside the plain result."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import asyncio
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import zip_longest
 from typing import Annotated, Literal
 from zoneinfo import ZoneInfo
 
@@ -19,12 +18,13 @@ from core.guard.fence import fence, neutralise, scrub
 from core.models.wrappers import TOO_LONG, ask
 from core.ports import Clock, Model
 from core.search.query import read_filters
-from core.search.ranking import fused
+from core.search.ranking import RankedList
 from core.search.recall import Recall
-from core.search.results import CUT, MATCHES_SHOWN, SESSIONS_MAX, joined, page_of, within
-from core.store.query import FoundSession, SearchQuery, SearchResults
+from core.search.results import CLOSE, CUT, OPEN, SESSIONS_MAX, joined, within
+from core.store.query import FoundSession, Hit, SearchQuery, SearchResults
 from core.store.sessions import Conversations
 from core.text.normalize import language_data
+from core.text.terms import marks_of, query_terms
 from core.types import Completion, Message, Payer, Window
 
 NO_MODEL = "Set ANTHROPIC_API_KEY, or ANTHROPIC_BASE_URL for a server of your own: this needs a model."
@@ -32,6 +32,8 @@ NO_WISH = "They look for nothing in particular: tell what it was about."
 QUESTION_CHARS = 2_000
 SEARCHES = 5
 EXPANSION_TOKENS = 400
+LISTED = 100
+"""So many messages that a search finds are fused with what others find."""
 QUESTION_SHARE = 0.5
 QUESTION_WEIGHT = 1.5
 """The question as typed counts half as much as all searches together that a model made of it, and more than one. With
@@ -40,6 +42,14 @@ five sessions (equal weight 17, thrice the weight 13), and loses none of the 36 
 NOT_EXPANDED = "The question could not be expanded; it was searched as it stands."
 _Search = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
 _SEARCHES = TypeAdapter(Annotated[list[_Search], Field(max_length=20)])
+
+RERANKED = 20
+"""So many of the messages found are put in order."""
+RERANK_TOKENS = 200
+RERANK_WEIGHT = 1_000.0
+"""No other list changes the order of what the model has put in order."""
+NOT_RERANKED = "What was found could not be put in order by the model."
+_NUMBERS = TypeAdapter(Annotated[list[int], Field(max_length=10 * RERANKED)])
 
 CALLS_AT_ONCE = 3
 TRANSCRIPT_CHARS = 100_000
@@ -52,10 +62,10 @@ _log = structlog.get_logger("expansion")
 
 @dataclass(eq=False)
 class ExpandedRecall:
-    """`plain` recall whose queries may be expanded and summarised; `name` is the cheap model, None for `model`: there
-    is none."""
+    """`plain` recall whose queries may be expanded, reranked and summarised; `name` is the cheap model, None for
+    `model`: there is none."""
 
-    expansion_s = 10.0
+    model_s = 10.0
     summaries_s = 90.0
 
     plain: Recall
@@ -64,41 +74,79 @@ class ExpandedRecall:
     name: str
     clock: Clock
     zone: ZoneInfo
+    is_always_expanded: bool = False
+    is_always_reranked: bool = False
 
     def __post_init__(self) -> None:
         self._calls = asyncio.Semaphore(CALLS_AT_ONCE)
 
     async def recall(self, query: SearchQuery) -> SearchResults:
-        """Expands and summarises only where the query says so; filters in its text hold for every search made of it."""
-        if not (query.is_expanded or query.is_summarized):
+        """Helps only where the query says so; filters in its text hold for every search made of it."""
+        is_expanded = query.is_expanded or self.is_always_expanded
+        is_reranked = query.is_reranked or self.is_always_reranked
+        if not (is_expanded or is_reranked or query.is_summarized):
             return await self.plain.recall(query)
         started = time.perf_counter()
         asked = read_filters(query, self.clock.now(), self.zone)
         # The filters are taken out: what is left must not be read as filters once more.
-        plain = replace(asked.query, is_prose=True, is_expanded=False, is_summarized=False, budget_chars=None)
-        is_expanded = query.is_expanded and bool(plain.text.strip()) and plain.around is None
-        found = await (self._expanded(plain) if is_expanded else self.plain.recall(plain))
+        plain = replace(asked.query, is_prose=True, budget_chars=None)
+        is_searched = bool(plain.text.strip()) and plain.around is None
+        helps = ([self._expand] * is_expanded + [self._rerank] * is_reranked) * is_searched
+        lists: list[RankedList] = []
+        notes = [await help_(plain, lists) for help_ in helps]
+        # The best of all are one page: asked again, the model may say something else.
+        found = await self.plain.recall(replace(plain, page=1) if lists else plain, lists)
+        found = replace(found, has_more=found.has_more and not lists)
         if query.is_summarized and found.sessions:
             found = await self._summarized(found, plain, query.budget_chars)
         if query.budget_chars is not None:
             spent_chars = sum(len(one.summary or "") for one in found.sessions)
             found = within(found, max(query.budget_chars // 6, query.budget_chars - spent_chars))
         took_ms = round((time.perf_counter() - started) * 1000, 3)
-        return replace(found, query=query.text, note=joined([*asked.notes, found.note]), took_ms=took_ms)
+        return replace(found, query=query.text, note=joined([*asked.notes, found.note, *notes]), took_ms=took_ms)
 
-    async def _expanded(self, query: SearchQuery) -> SearchResults:
+    async def _expand(self, query: SearchQuery, lists: list[RankedList]) -> str | None:
+        """Adds what is found for each search that the model makes of the question; a note on it."""
         try:
-            async with asyncio.timeout(self.expansion_s):
+            async with asyncio.timeout(self.model_s):
                 searches = await self._searches(query.text, query.payer)
         except (ModelError, TimeoutError, ValidationError) as error:
             why = str(error) if isinstance(error, ModelError) else "The model gave no searches."
-            return _noted(await self.plain.recall(query), f"{NOT_EXPANDED} {why}")
-        if not searches:
-            return await self.plain.recall(query)
-        each = replace(query, limit=SESSIONS_MAX, page=1)
-        results = [await self.plain.recall(replace(each, text=text)) for text in (query.text, *searches)]
+            return f"{NOT_EXPANDED} {why}"
+        weight = 1 / max(QUESTION_WEIGHT, QUESTION_SHARE * len(searches))
+        for text in searches:
+            # By words alone: a service would be asked for each of them.
+            each = replace(query, text=text, limit=1, page=1, messages=LISTED, is_incognito=True)
+            ids = [hit.message_id for hit in (await self.plain.recall(each)).messages]
+            lists.append(RankedList(weight, ids, marks_of(query_terms(text))))
         listed = ", ".join(f"“{search}”" for search in searches)
-        return _noted(_merged(results, query), f"I also searched for {listed}.")
+        return f"I also searched for {listed}." if searches else None
+
+    async def _rerank(self, query: SearchQuery, lists: list[RankedList]) -> str | None:
+        """Adds the order in which the model puts the first messages of all lists; a note where it does not."""
+        found = await self.plain.recall(replace(query, limit=1, page=1, messages=RERANKED), lists)
+        if len(found.messages) < 2:
+            return None
+        try:
+            async with asyncio.timeout(self.model_s):
+                lists.append(RankedList(RERANK_WEIGHT, await self._ordered(query, found.messages)))
+        except (ModelError, TimeoutError, ValidationError) as error:
+            return f"{NOT_RERANKED} {error}" if isinstance(error, ModelError) else NOT_RERANKED
+        return None
+
+    async def _ordered(self, query: SearchQuery, hits: Sequence[Hit]) -> list[int]:
+        """The ids of those that the model names, best first. Raises ModelError, ValidationError."""
+        lines = []
+        for number, hit in enumerate(hits, 1):
+            who = "Assistant" if hit.role == "assistant" else " ".join((hit.sender or "Person").split())
+            at = hit.at.astimezone(self.zone)
+            said = hit.snippet.replace(OPEN, "").replace(CLOSE, "")
+            lines.append(f"{number}. ({at:%A} {at.day} {at:%B %Y}) {who}: {said}")
+        asked = neutralise(" ".join(query.text[:QUESTION_CHARS].split()))
+        texts = (fence("\n".join(lines)), f"The question: {asked}")
+        completion = await self._complete("rerank", texts, RERANK_TOKENS, query.payer)
+        read = _NUMBERS.validate_json(_list_in(completion.text), strict=True)
+        return [hits[number - 1].message_id for number in dict.fromkeys(read) if 0 < number <= len(hits)]
 
     async def _searches(self, question: str, payer: Payer) -> list[str]:
         """At most five searches besides the question; raises ModelError, ValidationError."""
@@ -107,14 +155,12 @@ class ExpandedRecall:
         asked = neutralise(question[:QUESTION_CHARS])
         text = f"Today is {today:%A} {today.day} {today:%B %Y}. The question:\n\n{asked}"
         completion = await self._complete("expansion", (text,), EXPANSION_TOKENS, payer)
-        # Also where a model has put the list into a code block.
-        start, end = completion.text.find("["), completion.text.rfind("]")
-        read = _SEARCHES.validate_json(completion.text[start : end + 1], strict=True)
+        read = _SEARCHES.validate_json(_list_in(completion.text), strict=True)
         read_once = dict.fromkeys(" ".join(search.split()) for search in read)
         return [search for search in read_once if search.casefold() != question.casefold()][:SEARCHES]
 
     async def _complete(
-        self, kind: Literal["expansion", "summary"], texts: Sequence[str], max_tokens: int, payer: Payer
+        self, kind: Literal["expansion", "rerank", "summary"], texts: Sequence[str], max_tokens: int, payer: Payer
     ) -> Completion:
         """One call about these texts."""
         if self.model is None:
@@ -199,30 +245,9 @@ def _noted(found: SearchResults, note: str | None) -> SearchResults:
     return replace(found, note=joined([found.note, note]))
 
 
-def _merged(results: Sequence[SearchResults], query: SearchQuery) -> SearchResults:
-    """By reciprocal rank, the first page; each session as the result that ranks it highest shows it, with the best
-    matches of all."""
-    question = results[0]
-    shares = [max(QUESTION_WEIGHT, QUESTION_SHARE * (len(results) - 1)), *(1.0 for _ in results[1:])]
-    weighed = list(zip(shares, results, strict=True))
-    messages = fused([(share, [hit.message_id for hit in one.messages]) for share, one in weighed])
-    roots = fused([(share, [found.root_id for found in one.sessions]) for share, one in weighed])
-    hits = {hit.message_id: hit for one in reversed(results) for hit in one.messages}
-    page = list(roots.items())[page_of(replace(query, page=1))]
-    return SearchResults(
-        query=query.text,
-        shape=question.shape,
-        sessions=tuple(replace(_joined_session(results, root), score=score) for root, score in page),
-        messages=tuple(hits[id_]._replace(score=score) for id_, score in messages.items())[: max(0, query.messages)],
-        note=question.note if question.sessions or not roots else None,
-    )
-
-
-def _joined_session(results: Sequence[SearchResults], root: int) -> FoundSession:
-    by_rank = (found for same_rank in zip_longest(*(one.sessions for one in results)) for found in same_rank)
-    best, *others = [found for found in by_rank if found and found.root_id == root]
-    matches = {hit.message_id: hit for found in (best, *others) for hit in found.matches}
-    return replace(best, matches=tuple(matches.values())[:MATCHES_SHOWN])
+def _list_in(text: str) -> str:
+    """The list in an answer, also where a model has put it into a code block."""
+    return text[text.find("[") : text.rfind("]") + 1]
 
 
 def part_around(lines: Sequence[str], matched: Sequence[int], limit_chars: int) -> str:

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from typing import Any, Protocol
 from zoneinfo import ZoneInfo
 
@@ -22,7 +23,7 @@ from core.memory.provider import MemoryProvider
 from core.ports import Clock
 from core.search import results
 from core.search.query import any_of, asked_for, is_question, parse, read_filters, said_by, unlimited, within_time
-from core.search.ranking import any_words, fused_with
+from core.search.ranking import NEAR_WEIGHT, RankedList, RankedMatches, any_words, fused_with
 from core.search.results import MATCHES_SHOWN, MESSAGES_MAX, page_of, within
 from core.store.facts import other_names
 from core.store.query import DEFAULT_ROLES, FoundSession, MessageMatch, SearchQuery, SearchResults
@@ -75,12 +76,13 @@ class Recall:
         self._merged_until = -1
         self._search_s = 0.0
 
-    async def recall(self, query: SearchQuery) -> SearchResults:
-        """Never raises for what a person can type. `around` -> scroll, `session` alone -> read, nothing -> browse."""
+    async def recall(self, query: SearchQuery, lists: Sequence[RankedList] = ()) -> SearchResults:
+        """Never raises for what a person can type. `around` -> scroll, `session` alone -> read, nothing -> browse. Of
+        the `lists` counts what the query may see and wants."""
         started = time.perf_counter()
         asked = read_filters(query, self._clock.now(), self._zone)
         today = self._clock.now().astimezone(self._zone).date()
-        found = await self._routed(replace(asked.query, periods=mentioned(asked.query.text, today)))
+        found = await self._routed(replace(asked.query, periods=mentioned(asked.query.text, today)), lists)
         notes = [*asked.notes, found.note]
         if not found.sessions and found.shape in ("discovery", "browse") and not query.is_turn:
             notes.append(await self._tried(asked.query, found))
@@ -89,10 +91,10 @@ class Recall:
         took_ms = round((time.perf_counter() - started) * 1000, 3)
         return replace(found, query=query.text, note=results.joined(notes), took_ms=took_ms)
 
-    async def _routed(self, query: SearchQuery) -> SearchResults:
+    async def _routed(self, query: SearchQuery, lists: Sequence[RankedList] = ()) -> SearchResults:
         if query.around is None:
             if query.text.strip():
-                return await self._discover(query)
+                return await self._discover(query, lists)
             is_narrowed = query.platforms or query.title or query.after is not None or query.before is not None
             is_by = query.is_own or query.sender or query.roles != DEFAULT_ROLES
             if is_by or (query.session is not None and is_narrowed):
@@ -112,31 +114,31 @@ class Recall:
         words = any_of(asked_for(query.text)).terms
         return results.nothing(words, is_typed=is_typed, is_limited=is_limited, is_wider=bool(wider.sessions))
 
-    async def _discover(self, query: SearchQuery) -> SearchResults:
+    async def _discover(self, query: SearchQuery, lists: Sequence[RankedList]) -> SearchResults:
         """By the indexes; where they are stale, damaged or far behind, again after they were brought up to date."""
-        others = await self._retrieved(query)
+        lists = [*lists, *await self._retrieved(query)]
         for may_wait in (True, *[False] * REPAIRS):
             with contextlib.suppress(StoreError):
                 if not may_wait:
                     await self._repair()
             with contextlib.suppress(StoreError):
-                if found := await self._searched(query, may_wait, others):
+                if found := await self._searched(query, may_wait, lists):
                     return found
         return SearchResults(query=query.text, shape="discovery", sessions=(), note=results.DAMAGED)
 
-    async def _retrieved(self, query: SearchQuery) -> Sequence[int]:
+    async def _retrieved(self, query: SearchQuery) -> Sequence[RankedList]:
         """Of the retriever, where the whole of the text is meant, and not each of its words."""
         if self.retriever is None or query.is_incognito or not (query.is_turn or is_question(query.text)):
             return ()
-        return [match.message_id for match in await self.retriever.retrieve(query)]
+        return [RankedList(NEAR_WEIGHT, [match.message_id for match in await self.retriever.retrieve(query)])]
 
-    async def _searched(self, query: SearchQuery, may_wait: bool, others: Sequence[int]) -> SearchResults | None:
+    async def _searched(self, query: SearchQuery, may_wait: bool, lists: Sequence[RankedList]) -> SearchResults | None:
         """`_search`, for a turn at a glance while the last ones were quick: to wake a reader costs as much."""
 
         def timed(connection: Connection) -> SearchResults | None:
             began_s = time.perf_counter()
             try:
-                return _search(connection, query, may_wait, others)
+                return _search(connection, query, may_wait, lists)
             finally:
                 self._search_s += (time.perf_counter() - began_s - self._search_s) / SEARCHES
 
@@ -200,19 +202,21 @@ def _due(connection: Connection, lag: int = indexing.LAG_MESSAGES) -> tuple[bool
 
 
 def _search(
-    connection: Connection, query: SearchQuery, may_wait: bool, others: Sequence[int] = ()
+    connection: Connection, query: SearchQuery, may_wait: bool, lists: Sequence[RankedList]
 ) -> SearchResults | None:
-    """As typed, or else any of the words, fused with `others`, which a retriever has found; None when the indexes
-    cannot be asked or, if the query `may_wait`, are far behind."""
+    """As typed, or else any of the words, fused with the `lists`; None when the indexes cannot be asked or, if the
+    query `may_wait`, are far behind."""
     if text_index.is_stale(connection):
         return None
     index, passages = TextIndex(connection, query), Passages(connection, query)
+    also = tuple(chain.from_iterable(one.marks for one in lists))
     note = None
     # As typed; but what somebody says is seldom said again word for word.
     if not (query.is_turn or is_question(query.text)):
         plan = parse(query.text)
         if typed := _enough(index.find(plan), query):
-            return results.discovery(passages, query, typed, plan.terms)
+            found = _fused(RankedMatches({}, typed, query.text, {}), index, lists)
+            return results.discovery(passages, query, found.matches, plan.terms + also, scores=found.scores)
         note = results.LOOSE if plan.alternatives else results.UNTYPED
     if may_wait and indexing.is_behind(connection, text_index.TAIL_MESSAGES):
         return None
@@ -221,20 +225,24 @@ def _search(
     asked = asked_for(query.text)
     names = [other.name for other in other_names(connection, asked, query.scopes, query.asker)]
     found = any_words(index, replace(query, text=asked), names)
-    if others:
-        found = fused_with(found, index.among(others))
     if query.is_turn:
+        found = _fused(found, index, lists)
         return results.discovery(passages, query, found.matches, (), scores=found.scores)
     plan = any_of(found.text)
-    if not plan.alternatives:
-        return results.discovery(passages, query, [], (), results.WORDLESS)
-    marks = plan.terms
-    if matches := found.matches:
+    marks = plan.terms + also
+    if found.matches:
         marks += tuple(marks_of(query_terms(found.text)))
     else:
-        matches = _enough(index.find(plan), query)
-    note = results.joined([note, results.respelled(found.corrected)]) if matches else None
-    return results.discovery(passages, query, matches, marks, note, found.scores)
+        found = found._replace(matches=_enough(index.find(plan), query))
+    note = results.joined([note, results.respelled(found.corrected)]) if found.matches else None
+    found = _fused(found, index, lists)
+    note = results.WORDLESS if not (found.matches or plan.alternatives) else note
+    return results.discovery(passages, query, found.matches, marks, note, found.scores)
+
+
+def _fused(found: RankedMatches, index: TextIndex, lists: Sequence[RankedList]) -> RankedMatches:
+    """With what the query may see and wants of the lists."""
+    return fused_with(found, [(one.weight, index.among(one.ids)) for one in lists]) if lists else found
 
 
 def _latest(connection: Connection, query: SearchQuery) -> SearchResults:
@@ -310,6 +318,7 @@ class _Arguments(Arguments):
     limit: int = 3
     page: int = 1
     expand: bool = False
+    rerank: bool = False
     summarize: bool = False
     session_id: int | None = None
     around_message_id: int | None = None
@@ -352,6 +361,7 @@ def _query(asked: _Arguments, context: ToolContext, zone: ZoneInfo) -> SearchQue
         limit=limit,
         page=asked.page,
         is_expanded=asked.expand,
+        is_reranked=asked.rerank,
         is_summarized=asked.summarize,
         session=asked.session_id,
         around=asked.around_message_id,

@@ -109,7 +109,7 @@ def _by_lineage(found: Iterable[MessageMatch], roots: Iterable[int], most: int) 
 
 def _hit(session_id: int, fields: Sequence[Any], score: float, marker: Highlighter) -> Hit:
     """Marked in its text, or in its tool call where only that matches."""
-    message_id, role, created_at, external_id, text, tools, quoted, link = fields
+    message_id, role, created_at, external_id, text, tools, quoted, sender, link = fields
     is_of_tools = tools and (not text or not marker.spans(text))
     return Hit(
         message_id=message_id,
@@ -121,6 +121,7 @@ def _hit(session_id: int, fields: Sequence[Any], score: float, marker: Highlight
         external_id=external_id,
         link=link,
         quoted=answered(quoted),
+        sender=sender,
     )
 
 
@@ -347,7 +348,8 @@ def _session(found: FoundSession) -> dict[str, Any]:
 def _message(item: Hit | ShownMessage) -> dict[str, Any]:
     fields = item._asdict() | {"at": item.at.isoformat()}
     if isinstance(item, Hit):
-        fields["score"] = round(item.score, 6)
+        fields |= {"score": round(item.score, 6)}
+        del fields["sender"]
     return _unusual({name: value for name, value in fields.items() if name not in ("session_id", "sender_id")})
 
 

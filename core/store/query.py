@@ -47,7 +47,7 @@ class SearchQuery:
     """What to look for and who looks. `scopes` empty finds nothing. `window` is messages on each side in a scroll.
 
     around: a message id (scroll, with `session`). messages: how many of the flat list of best messages to add.
-    page: which part of the sessions, from 1. is_summarized, is_expanded: with the help of a model. hidden: the model's
+    page: which part of the sessions, from 1. is_summarized, is_expanded, is_reranked: with a model's help. hidden: its
     current window, left out of the results. asker: who looks, and is_own: what the asker said, which in private scopes
     is everything that is not the assistant's. is_prose: `text` was said, not typed to search; what looks like a filter
     in it is words. is_turn: somebody said it to the model, for which the best messages of few sessions are wanted.
@@ -78,6 +78,7 @@ class SearchQuery:
     is_turn: bool = False
     is_summarized: bool = False
     is_expanded: bool = False
+    is_reranked: bool = False
     payer: Payer = NOBODY
     has_delegated: bool = False
     is_incognito: bool = False
@@ -86,7 +87,7 @@ class SearchQuery:
 
 class Hit(NamedTuple):
     """One matching message; a higher `score` is better. In `snippet` the match stands between ``>>>`` and ``<<<``.
-    `quoted`: what it answers, or whose words it passes on, shortly."""
+    `quoted`: what it answers, or whose words it passes on, shortly. `sender`: by which name."""
 
     session_id: int
     message_id: int
@@ -97,6 +98,7 @@ class Hit(NamedTuple):
     external_id: str | None = None
     link: str | None = None
     quoted: str | None = None
+    sender: str | None = None
 
 
 class ShownMessage(NamedTuple):

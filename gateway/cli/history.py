@@ -56,6 +56,9 @@ def recall(  # noqa: PLR0913  The options are read off the signature.
     expand: Annotated[
         bool, typer.Option("--expand", help="Also search for what the model makes of the question; takes seconds.")
     ] = False,
+    rerank: Annotated[
+        bool, typer.Option("--rerank", help="Have the model put what is found in order; takes seconds.")
+    ] = False,
     scope: InScope = None,
     as_json: AsJson = False,
 ) -> None:
@@ -67,7 +70,7 @@ def recall(  # noqa: PLR0913  The options are read off the signature.
 
     async def work(services: Services, context: CommandContext) -> object:
         asked = SearchQuery(scopes=context.scopes, text=text, window=window, limit=limit, messages=messages)
-        asked = replace(asked, is_summarized=summary, is_expanded=expand, payer=Payer(scope=LOCAL))
+        asked = replace(asked, is_summarized=summary, is_expanded=expand, is_reranked=rerank, payer=Payer(scope=LOCAL))
         async with _searching(services, asked) as search:
             if text == STDIN:
                 await _stream(search, asked)
@@ -88,7 +91,8 @@ def recall(  # noqa: PLR0913  The options are read off the signature.
 @asynccontextmanager
 async def _searching(services: Services, query: SearchQuery) -> AsyncIterator[HistorySearch]:
     """What answers the query; a model helps only where that is asked for."""
-    if not (query.is_expanded or query.is_summarized):
+    unasked = services.settings.recall.expand, services.settings.recall.rerank
+    if not any((query.is_expanded, query.is_summarized, query.is_reranked, *unasked)):
         yield services.recall
         return
     from core.models.wrappers import MeteredModel
@@ -100,7 +104,8 @@ async def _searching(services: Services, query: SearchQuery) -> AsyncIterator[Hi
     try:
         helper = None if model is None else MeteredModel(model, services.usage_log, services.clock)
         cheap = settings.model.helper
-        yield ExpandedRecall(services.recall, services.conversations, helper, cheap, services.clock, services.zone)
+        conversations, clock = services.conversations, services.clock
+        yield ExpandedRecall(services.recall, conversations, helper, cheap, clock, services.zone, *unasked)
     finally:
         if model is not None:
             await model.close()

@@ -19,7 +19,7 @@ BUBBLE_CHARS = 3_000
 CARRIED_CHARS = 1_000
 """Longer arguments are not carried on to a next page."""
 SHOWN_WITH_BUTTONS = 3
-_SWITCH = r"(?:--|[\u2012-\u2015])(summary|expand)"
+_SWITCH = r"(?:--|[\u2012-\u2015])(summary|expand|rerank)"
 """A phone makes one dash of two hyphens."""
 _SWITCHES = re.compile(rf"^\s*{_SWITCH}(?=\s|$)|(?<!\S){_SWITCH}\s*$", re.IGNORECASE)
 
@@ -42,9 +42,14 @@ class RecallCommands:
         search = self._expanded if switches else self._recall
         payer = Payer(session_id=context.session.id, scope=context.scope, user_id=context.inbound.sender.id)
         query = SearchQuery(text=text, scopes=context.scopes, asker=context.account, limit=LIMIT, payer=payer)
-        has_summary, is_expanded = "summary" in switches, "expand" in switches
-        query = replace(query, budget_chars=BUBBLE_CHARS, is_summarized=has_summary, is_expanded=is_expanded)
-        query = replace(query, is_incognito=context.session.is_incognito)
+        query = replace(
+            query,
+            budget_chars=BUBBLE_CHARS,
+            is_summarized="summary" in switches,
+            is_expanded="expand" in switches,
+            is_reranked="rerank" in switches,
+            is_incognito=context.session.is_incognito,
+        )
         results = await search.recall(query)
         buttons = _next(results, context.session.id)
         if results.has_more and len(text) <= CARRIED_CHARS:

@@ -124,7 +124,7 @@ async def find_sessions(services: Services, scopes: frozenset[Scope], text: str,
     first. Each once, as its latest part."""
     sessions = await services.conversations.recent(scopes, limit, text or None)
     if text:
-        results = await services.recall.recall(SearchQuery(text=text, scopes=scopes, limit=limit))
+        results = await services.recall.recall(SearchQuery(text=text, scopes=scopes, limit=limit, is_incognito=True))
         roots = dict.fromkeys(found.root_id for found in results.sessions)
         for session in sessions:
             roots.pop(session.root_id or session.id, None)

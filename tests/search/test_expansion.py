@@ -30,7 +30,7 @@ async def _note(database: Database, model: ScriptedModel, text: str = ASKED, lim
     recall = ExpandedRecall(
         Recall(database, clock), Conversations(database, clock), model, "small", clock, ZoneInfo("Europe/Lisbon")
     )
-    recall.expansion_s = limit_s
+    recall.model_s = limit_s
     found = await recall.recall(SearchQuery(scopes=frozenset({ANA}), text=text, is_expanded=True))
     assert found.sessions
     return found.note

@@ -80,7 +80,8 @@ _COUNT = f"""
 """
 _MATCHING = f"""
     SELECT {SHOWN_SESSION}, messages.id, messages.role, messages.created_at, messages.external_id, messages.text,
-        messages.tools, messages.quoted, {PLATFORM_ID}, (SELECT link_base FROM addresses WHERE id = messages.address_id)
+        messages.tools, messages.quoted, messages.sender_name, {PLATFORM_ID},
+        (SELECT link_base FROM addresses WHERE id = messages.address_id)
     FROM json_each(:ids) CROSS JOIN messages ON messages.id = json_each.value
     CROSS JOIN sessions ON sessions.id = messages.session_id {_PLACES}
     WHERE {visible("sessions.scope_id")}
@@ -109,8 +110,8 @@ class Passages:
     def matching(
         self, ids: Iterable[int], shown: Collection[int]
     ) -> tuple[list[tuple[int, Sequence[Any]]], dict[int, Session]]:
-        """(session id, (id, role, time, external id, text, tools, quoted, link)) of the messages, and their sessions
-        among `shown`."""
+        """(session id, (id, role, time, external id, text, tools, quoted, sender, link)) of the messages, and their
+        sessions among `shown`."""
         messages: list[tuple[int, Sequence[Any]]] = []
         sessions: dict[int, Session] = {}
         for row in self._connection.execute(_MATCHING, {"ids": json.dumps(list(ids)), "scopes": self._scopes}):

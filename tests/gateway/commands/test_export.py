@@ -36,6 +36,7 @@ LEFT_OUT = {
     "messages": "in the archive format, and what that leaves out as kinds of its own",
     "answered": "ids of the platform",
     "note_reviews": "up to where the curator has looked",
+    "message_vectors": "made of the messages",
     "chunks": "an index of the messages",
     "chunk_counts": "an index of the messages",
     "fact_marks": "up to which message a session was read",

@@ -177,8 +177,9 @@ async def test_help_explains_every_filter(home: Path) -> None:
         assert lines[0] == "`/recall [query]`: Find what was said, in your own words."
         assert "- `from:` who said it: a name, me, or you for the assistant" in lines
         assert "- `role:` said by people, by the assistant, or results of tools (user, assistant, tool)" in lines
-        assert lines[-2].startswith("- `--summary`: what was discussed")
-        assert lines[-1].startswith("- `--expand`: also search")
+        assert lines[-3].startswith("- `--summary`: what was discussed")
+        assert lines[-2].startswith("- `--expand`: also search")
+        assert lines[-1].startswith("- `--rerank`: have the model put")
         assert "`/recall [query]`: Find" in (await harness.say("/help")).text
 
 
