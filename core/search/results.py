@@ -4,7 +4,7 @@ the JSON of ``recall --json`` and as Markdown; and notes about how it was search
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, tzinfo
@@ -273,13 +273,12 @@ def excerpt(text: str, spans: Sequence[tuple[int, int]], width_chars: int) -> tu
 
 def _densest(text: str, spans: Sequence[tuple[int, int]], width_chars: int) -> tuple[int, int]:
     best, best_count = (0, 0), 0
-    starts = [start for start, _ in spans]
+    ends, said = [end for _, end in spans], [text[start:end].casefold() for start, end in spans]
     for index, (start, _) in enumerate(spans):
-        inside = spans[index : bisect_left(starts, start + width_chars)]
-        held = [span for span in inside if span[1] <= start + width_chars] or inside[:1]
-        count = len({text[a:b].casefold() for a, b in held})
+        stop = max(index + 1, bisect_right(ends, start + width_chars))
+        count = len(set(said[index:stop]))
         if count > best_count:
-            best, best_count = (start, min(held[-1][1], start + width_chars)), count
+            best, best_count = (start, min(ends[stop - 1], start + width_chars)), count
     return best
 
 

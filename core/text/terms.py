@@ -17,7 +17,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
 from functools import lru_cache
-from itertools import chain, pairwise
+from itertools import chain
 from operator import add
 
 from core.text import normalize
@@ -237,7 +237,7 @@ _SCRIPT = re.compile(f"([{_HANGUL}]+)|([{_SOUTHERN}]+)|[^{_HANGUL}{_SOUTHERN}]+"
 _CLUSTER = re.compile(
     "[\u0e40-\u0e44\u0ec0-\u0ec4]?."
     "(?:[\u0e30-\u0e3a\u0e45\u0e47-\u0e4e\u0eb0-\u0ebd\u0ec8-\u0ece\u102b-\u1038\u103a-\u103e\u1056-\u1060\u17b4-\u17d1"
-    "\u17d3\u17dd]|[\u1039\u17d2].)*"
+    "\u17d3\u17dd]|[\u1039\u17d2].)*+"
 )
 """A consonant with its vowels and tone marks (and what is written below it): about a syllable."""
 
@@ -328,7 +328,7 @@ def _japanese(words: str, pairs: list[str], singles: list[str]) -> None:
 
 
 def _pairs(units: str | list[str]) -> list[str]:
-    return [before + after for before, after in pairwise(units)] or list(units)
+    return [*map(add, units, units[1:])] or list(units)
 
 
 def _korean_stem(word: str) -> str:

@@ -1,11 +1,12 @@
 """Prints what Mneme costs and how well it finds, each figure as a ratio to something measured in the same run.
 
 ``python -m tests.bench [--only NAME] [--sessions N] [--turns N] [--conversations N] [--peer PYTHON]``, NAME one of
-shape, cache, long, facts, guard, recall, hurry, owner, speed, gateway; or services, which runs only when it is named:
-it takes minutes, needs the engines that ``tests/services/setup.sh`` makes, and names those that are not there. Guard,
-recall, hurry, owner and speed need the project's shared benchmark folder beside the checkout (or where MNEME_SHARED
-says); without it they are left out, visibly. The peer, hermes-agent 0.19.0, takes part in speed when the interpreter of
-its own environment is named: here, or as MNEME_PEER_PYTHON. Mneme then answers from a process of its own (`proxy.py`).
+shape, cache, long, facts, guard, recall, hurry, owner, questions, speed, gateway; or services, which runs only when it
+is named: it takes minutes, needs the engines that ``tests/services/setup.sh`` makes, and names those that are not
+there. Guard, recall, hurry, owner, questions and speed need the project's shared benchmark folder beside the checkout
+(or where MNEME_SHARED says); without it they are left out, visibly. The peer, hermes-agent 0.19.0, takes part in speed
+when the interpreter of its own environment is named: here, or as MNEME_PEER_PYTHON. Mneme then answers from a process
+of its own (`proxy.py`).
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from tests.bench.cache import measure
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
-BENCHES = ["shape", "cache", "long", "facts", "guard", "recall", "hurry", "owner", "speed", "gateway"]
+BENCHES = ["shape", "cache", "long", "facts", "guard", "recall", "hurry", "owner", "questions", "speed", "gateway"]
 NAMED_ONLY = ["services"]
 
 
@@ -34,8 +35,10 @@ def main() -> int:
     """Runs the benchmarks that were asked for, all by default; 1 when one of them failed."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench")
     parser.add_argument("--only", action="append", choices=BENCHES + NAMED_ONLY, help="this one; may be given again")
-    sized = "how big the stores of owner and speed are (1,000 are 20,000 messages), and the history of services"
-    default = f"3,000, 1,000 and {services.SESSIONS} where it is not said"
+    sized = (
+        "how big the stores of owner, questions and speed are (1,000 are 20,000 messages), and the history of services"
+    )
+    default = f"3,000, 10,000, 1,000 and {services.SESSIONS} where it is not said"
     parser.add_argument("--sessions", type=int, help=f"{sized}; {default}")
     parser.add_argument("--turns", type=int, default=long.TURNS, help="of long: how long the one conversation is")
     parser.add_argument("--conversations", type=int, default=long.CONVERSATIONS, help="of long: how many are asked")
@@ -92,6 +95,10 @@ def main() -> int:
         corpus = shared / "bench" / "speed" / "corpus.py"
         command = [str(HERE / "owner.py"), str(corpus), str(asked.sessions or 3_000)]
         failed |= _run("Who owns 1 % of a store: in it, and alone", command)
+    if "questions" in which:
+        speed = shared / "bench" / "speed"
+        command = [str(HERE / "questions.py"), str(speed / "corpus.py"), str(speed / "stores.py")]
+        failed |= _run("How long a question takes", [*command, str(asked.sessions or 10_000)])
     if "speed" in which:
         runner = str(shared / "bench" / "speed" / "run.py")
         plugin, stores = ("proxy", "hermes,floor") if asked.peer else ("speed", "floor")

@@ -6,11 +6,12 @@ Scope and filters stand in the WHERE of every statement, before any limit. Messa
 from __future__ import annotations
 
 import sys
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from functools import cached_property, lru_cache
 from itertools import chain, islice
+from threading import Lock
 from typing import Any, TypeAlias
 
 from core.store.query import (
@@ -28,9 +29,9 @@ from core.text.terms import is_question, name_terms, terms_of
 
 Terms: TypeAlias = tuple[str, ...]
 
-REMEMBERED_CHARS = 500
-"""Of longer texts the terms are made anew. 1,000 texts are 1 MB as people write, and 30 MB if all are Chinese and as
-long as that."""
+SHORT_CHARS, LONG_CHARS = 500, 1_500_000
+"""The terms of 1,000 texts up to the first are remembered, 1 MB as people write, and those of longer ones up to the
+second in all, 3 MB; of both up to 30 MB if all is Chinese and as long as that."""
 VALUE_CHARS = 200
 """A title or a name is compared by so much of it; folding can make eighteen characters of one."""
 FEW_SHARE = 0.2
@@ -346,18 +347,47 @@ def _is_near(day: int, periods: Sequence[tuple[int, int]]) -> bool:
 def _candidate(row: Sequence[Any]) -> tuple[int, CandidateMessage]:
     """A row of a statement over candidates: its lineage, and the message."""
     message_id, session_id, root, place, text, name, at, is_wanted = row
-    said = (_remembered if len(text) <= REMEMBERED_CHARS else _said)(text, name, at)
+    said = (_short if len(text) <= SHORT_CHARS else _long)(text, name, at)
     return root, CandidateMessage(message_id, session_id, place, *said, bool(is_wanted), EPOCH + int(at // 86_400))
 
 
-def _said(text: str, name: str | None, at: float) -> tuple[Terms, Terms, Terms, bool]:
+_Said: TypeAlias = tuple[Terms, Terms, Terms, bool]
+
+
+def _said(text: str, name: str | None, at: float) -> _Said:
     """Terms of the text, of who said it and when, and whether it is a question. Pairs of unspaced characters are made
     anew for each text; as one string for all they take a tenth."""
     return tuple(map(sys.intern, terms_of(text))), name_terms(name or ""), day_of(at), is_question(text)
 
 
-_remembered = lru_cache(maxsize=1_000)(_said)
+_short = lru_cache(maxsize=1_000)(_said)
 """Of the latest messages, which are read over and over."""
+
+
+class _Long:
+    """The same of long texts, the latest asked for, by their characters in all; for any thread."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[tuple[str, str | None, float], _Said] = OrderedDict()
+        self._chars = 0
+        self._lock = Lock()
+
+    def __call__(self, text: str, name: str | None, at: float) -> _Said:
+        key = text, name, at
+        with self._lock:
+            if found := self._known.get(key):
+                self._known.move_to_end(key)
+                return found
+        made = _said(*key)
+        with self._lock:
+            self._chars += len(text) * (key not in self._known)
+            self._known[key] = made
+            while self._chars > LONG_CHARS:
+                self._chars -= len(self._known.popitem(last=False)[0][0])
+        return made
+
+
+_long = _Long()
 
 
 Filter = tuple[str, dict[str, Any]]

@@ -7,6 +7,7 @@ import pytest
 from core.errors import StoreError
 from core.search.recall import Recall
 from core.store.query import SearchQuery
+from core.store.sqlite import text_index
 from core.store.sqlite.database import Database
 from core.store.sqlite.indexing import write_text
 from tests.fixtures.clock import SteadyClock
@@ -205,3 +206,19 @@ async def test_upkeep_that_meets_damage_mends_it(stored: StoredHistory, recall: 
     assert await recall.verify() == []
     findings = await recall.recall(SearchQuery(scopes=frozenset({ANA}), text="When does the ferry leave?", messages=1))
     assert [hit.message_id for hit in findings.messages] == [first]
+
+
+def test_the_terms_of_long_texts_are_made_once_and_only_the_latest_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text_index, "LONG_CHARS", 3_000)
+    remembered = text_index._Long()
+    one, other, third = (f"{word} and more. " * 80 for word in ("Porto", "Lisbon", "Faro"))
+    first = remembered(one, "Ana", 0.0)
+    assert first == text_index._said(one, "Ana", 0.0)
+    assert remembered(other, "Ana", 0.0)[0][0] == "lisbon"
+    assert remembered(one, "Ana", 0.0) is first
+    # Said by another it is not the same; and the one that was not asked for since goes.
+    assert remembered(third, "Bo", 0.0)[1] == ("bo",)
+    assert remembered(one, "Ana", 0.0) is first
+    assert [key[0] for key in remembered._known] == [third, one]
+    assert remembered("x " * 2_000, None, 0.0)[0]
+    assert not remembered._known
