@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import structlog
 
+from config.masking import masked
 from core.errors import DeliveryError, MnemeError, Refused
 from core.memory.http import JsonService, Patience, objects
 from core.store import vectors
@@ -22,14 +23,15 @@ from core.store.query import MessageMatch, SearchQuery
 from core.store.rows import Connection
 from core.store.sqlite.database import Database
 from core.store.sqlite.text_index import TextIndex
-from core.store.vectors import Waiting
 from core.text.normalize import clean
 
 QUESTION_CHARS, PASSAGE_CHARS = 1_000, 2_000
 """Of longer texts the beginning: the models read some hundred words."""
-BATCH = 32
-"""So many texts a request, which a small model on two cores takes some seconds for."""
+BATCH, BATCH_S = 32, 0.5
+"""At most so many texts a request, and so few that it takes about so long: a question has to wait for it where a small
+server does one thing after the other."""
 NEAREST = 100
+PROBE = "ferry"
 REST_S = 60.0
 """After a failure it is left alone for so long."""
 QUESTION, PASSAGES = Patience(0.5, 1.5), Patience(5.0, 120.0)
@@ -51,36 +53,44 @@ class EmbeddingRetriever:
 
     def __post_init__(self) -> None:
         self._rests_until = 0.0
+        self._batch = BATCH
 
     async def retrieve(self, query: SearchQuery) -> Sequence[MessageMatch]:
-        if self._rests_until > monotonic() or not (typed := clean(query.text)[:QUESTION_CHARS].strip()):
+        if self._rests_until > monotonic() or not (typed := masked(clean(query.text))[:QUESTION_CHARS].strip()):
             return ()
         try:
             (vector,) = await self._embedded([self.query_prefix + typed], QUESTION)
+            return await self.database.read(lambda connection: _nearest(connection, query, self.model, vector))
         except MnemeError as error:
             self._rest(error)
             return ()
-        return await self.database.read(lambda connection: _nearest(connection, query, self.model, vector))
 
     async def tend(self) -> bool:
         """Vectors for the next messages without one; True while there are more."""
         if self._rests_until > monotonic() or not await self.database.has_room(0):
             return False
-        taken = await self.database.read(lambda connection: vectors.waiting(connection, self.model, BATCH))
+        taken = await self.database.read(lambda connection: vectors.waiting(connection, self.model, self._batch))
         if taken.last == taken.until:
             return False
+        texts = [
+            self.passage_prefix + (f"{name}: " if name else "") + masked(clean(text))[:PASSAGE_CHARS]
+            for _, text, name in taken.passages
+        ]
+        began_s = monotonic()
         try:
-            found = await self._of_passages(taken)
+            found = await self._of_texts(texts)
         except MnemeError as error:
             self._rest(error)
             return False
+        if texts:
+            fitting = round(len(texts) * BATCH_S / max(monotonic() - began_s, 0.001))
+            self._batch = max(1, min(fitting, 2 * self._batch, BATCH))
         await self.database.write(lambda connection: vectors.keep(connection, self.model, taken, found))
-        self.error = ""
         return True
 
     async def probe(self) -> str:
         """Raises DeliveryError and Refused; else what it answers with, as a clause."""
-        (vector,) = await self._embedded(["ferry"], PASSAGES)
+        (vector,) = await self._embedded([PROBE], PASSAGES)
         return f"It makes vectors of {len(vector):,} numbers; {await self.state()}."
 
     async def state(self) -> str:
@@ -94,24 +104,17 @@ class EmbeddingRetriever:
     async def close(self) -> None:
         await self.service.close()
 
-    async def _of_passages(self, taken: Waiting) -> list[bytes]:
-        """As they are kept. What is refused among others is asked for by itself."""
-        texts = [
-            self.passage_prefix + (f"{name}: " if name else "") + clean(text)[:PASSAGE_CHARS]
-            for _, text, name in taken.passages
-        ]
+    async def _of_texts(self, texts: Sequence[str]) -> list[bytes]:
+        """As they are kept; empty for a text that is refused by itself, by a service that takes another one."""
+        if not texts:
+            return []
         try:
-            return [_kept(vector) for vector in await self._embedded(texts, PASSAGES)] if texts else []
-        except Refused as refused:
-            found: list[bytes] = []
-            for text in texts:
-                try:
-                    found += [_kept(vector) for vector in await self._embedded([text], PASSAGES)]
-                except Refused:
-                    found.append(b"")
-            if not any(found):
-                raise refused
-            return found
+            return [_kept(vector) for vector in await self._embedded(texts, PASSAGES)]
+        except Refused:
+            await self._embedded([PROBE], PASSAGES)
+            if len(texts) == 1:
+                return [b""]
+            return [vector for text in texts for vector in await self._of_texts([text])]
 
     async def _embedded(self, texts: Sequence[str], patience: Patience) -> list[Vector]:
         """Of length 1, in the order of the texts. Raises DeliveryError and Refused."""
@@ -125,6 +128,7 @@ class EmbeddingRetriever:
             raise DeliveryError("the embedding service answers with something else than vectors") from error
         if len(found) != len(texts) or not np.isfinite(lengths).all() or not lengths.all():
             raise DeliveryError("the embedding service answers with other vectors than it was asked for")
+        self.error = ""
         return list(found / lengths)
 
     def _rest(self, error: MnemeError) -> None:

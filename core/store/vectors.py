@@ -58,9 +58,13 @@ def waiting(connection: Connection, model: str, count: int) -> Waiting:
     """The next `count` without a vector of this model."""
     until = _until(connection, model)
     last: int = connection.execute(_LAST, {"until": until, "looked_at": LOOKED_AT}).fetchone()[0] or until
-    values = {"model": model, "until": until, "last": last, "count": count}
-    found = [Passage(*row) for row in connection.execute(_WITHOUT, values)]
+    found = _without(connection, model, until, last, count)
     return Waiting(found, until, found[-1].id if len(found) == count else last)
+
+
+def _without(connection: Connection, model: str, until: int, last: int, count: int) -> list[Passage]:
+    values = {"model": model, "until": until, "last": last, "count": count}
+    return [Passage(*row) for row in connection.execute(_WITHOUT, values)]
 
 
 def keep(connection: Connection, model: str, taken: Waiting, vectors: Sequence[bytes]) -> None:
@@ -68,12 +72,11 @@ def keep(connection: Connection, model: str, taken: Waiting, vectors: Sequence[b
     if meta(connection, MODEL) != model:
         set_meta(connection, MODEL, model)
         set_meta(connection, UNTIL, "0")
-    changed = [
-        passage.id
-        for passage, vector in zip(taken.passages, vectors, strict=True)
-        if not connection.execute(_KEEP, {**passage._asdict(), "model": model, "vector": vector}).rowcount
-    ]
-    after = min(taken.last, *(id_ - 1 for id_ in changed)) if changed else taken.last
+    for passage, vector in zip(taken.passages, vectors, strict=True):
+        connection.execute(_KEEP, {**passage._asdict(), "model": model, "vector": vector})
+    # What was changed or brought back while the service was asked still has none.
+    left = _without(connection, model, taken.until, taken.last, 1)
+    after = left[0].id - 1 if left else taken.last
     connection.execute(_ADVANCE, {"key": UNTIL, "before": str(taken.until), "after": str(after)})
 
 

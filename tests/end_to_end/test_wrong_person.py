@@ -23,16 +23,19 @@ from core.errors import Refused
 from core.store.jobs import Job
 from core.store.mailbox import OutboxItem
 from core.store.notes import Operation, PendingNote
+from core.store.query import SearchQuery
 from core.store.removal import NOT_SERVED
 from core.store.usage import Budget
 from core.types import LOCAL, Account, Address, Answer, CommandSpec, Tool
 from gateway.owner_notices import OwnerNotices
 from tests.fixtures.command_line import good
+from tests.fixtures.embedding_service import EmbeddingDouble
 from tests.fixtures.exports import telegram_account, telegram_chat, telegram_message, write
 from tests.fixtures.gateway_harness import KeptReply, notices, open_gateway
 from tests.fixtures.populated_home import HOMES, LINKED, MEMBER, MISSING, Place, PopulatedHome, direct, room
 from tests.fixtures.scripted_model import calls, says
 from tests.fixtures.visible_rows import ANSWERED, SURFACES, Step, VisibleRows
+from tests.services.doubles.double import KEY, running
 
 GROUP = {"raccoon", "tapir"}
 OWNER = {"ostrich", "bison"}
@@ -468,3 +471,49 @@ async def test_a_notice_is_read_by_its_person_in_private_and_by_nobody_else(
         await told("ostrich", made.harness.router.admit(asked, KeptReply()))
         kinds = {name for name in vars(OwnerNotices) if not name.startswith("_")}
         assert kinds - {"tell"} <= done, "every kind of notice is looked at here"
+
+
+@pytest.mark.slow
+async def test_nobody_meets_the_vectors_of_others(home: Path, zoo: tuple[Path, dict[str, dict[str, str]]]) -> None:
+    """Where all that was ever said is equally near to a question."""
+    template, named = zoo
+    double = Alike()
+    async with running(double):
+        options = f'[recall.embeddings]\nurl = "{double.url}/v1"\nmodel = "small"\nkey = "EMBEDDINGS_KEY"\n'
+        async with PopulatedHome.open(home, named, template, options, {"EMBEDDINGS_KEY": KEY}) as made:
+            services = made.harness.services
+            assert services.embeddings is not None
+            while await services.embeddings.tend():
+                pass
+            sent = " ".join(double.embedded).casefold()
+            assert {animal for animal in HOMES if animal in sent} == {*HOMES}
+            met = set()
+            for name, column in COLUMNS.items():
+                if column.after is not None:
+                    continue
+                reply = await made.hear("/recall whatsoever befell unto thee", column.place)
+                told = reply.answer.text.casefold() if reply.answer else ""
+                shown = {animal for animal in HOMES if animal in told}
+                assert shown <= column.seen, name
+                met |= shown
+                sender, address = column.place["sender"], column.place["address"]
+                account = Account(platform=address.platform, user_id=sender.id)
+                standing = await services.people.standing(account, column.place["scope"])
+                query = SearchQuery(text="whatsoever befell unto thee", scopes=standing.scopes)
+                ids = json.dumps([match.message_id for match in await services.embeddings.retrieve(query)])
+                found = await services.database.fetch_all(_SCOPES_OF, {"ids": ids})
+                assert {row[0] for row in found} <= {scope.key for scope in standing.scopes}, name
+            assert met == {*HOMES}
+
+
+class Alike(EmbeddingDouble):
+    """Everything means the same."""
+
+    def vector(self, text: str) -> list[float]:
+        return super().vector("")
+
+
+_SCOPES_OF = """
+SELECT DISTINCT scopes.key FROM messages JOIN sessions ON sessions.id = session_id JOIN scopes ON scopes.id = scope_id
+WHERE messages.id IN (SELECT value FROM json_each(:ids))
+"""

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
+import os
+import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
 from config.settings import Settings, SettingsError
+from core.search.embeddings import BATCH
+from core.store.sqlite.database import Database
 from gateway.check import CheckResult, check
+from gateway.services import embeddings
+from tests.fixtures.command_line import good
 from tests.fixtures.embedding_service import EmbeddingDouble
+from tests.fixtures.forked import ForkedProcess
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel
 from tests.services.doubles.double import KEY, running
@@ -57,6 +66,7 @@ async def test_incognito_is_not_sent(home: Path, double: EmbeddingDouble) -> Non
         await made.say("/incognito on")
         await made.say(CAR)
         await made.say(f"/recall {ASKED}")
+        await made.say(f"/sessions {ASKED}")
         await filled(made)
         assert double.embedded == []
 
@@ -75,6 +85,46 @@ async def test_status_and_check_say_how_it_fares(home: Path, double: EmbeddingDo
         (found,) = await checked(home)
         assert (found.state, "the key is not accepted" in found.text) == ("wrong", True)
         assert KEY not in said + found.text
+
+
+@pytest.mark.slow
+async def test_a_process_that_is_killed_while_it_fills_has_lost_nothing(home: Path, double: EmbeddingDouble) -> None:
+    (home / "mneme.toml").write_text(table(double))
+    lines = (
+        json.dumps({"session": "cars", "role": "user", "text": f"car number {number}", "at": "2026-05-01T10:00:00Z"})
+        for number in range(200)
+    )
+    good(home, "import", "-", stdin="\n".join(lines))
+    environ = {"PATH": os.environ["PATH"], "MNEME_HOME": str(home), "EMBEDDINGS_KEY": KEY}
+    talk, told = os.pipe()
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    process = ForkedProcess(["chat"], environ, home, [talk, nowhere, nowhere])
+    async with asyncio.timeout(60):
+        await double.is_asked.wait()
+        # The first is answered, and the process dies over a later one.
+        double.is_asked.clear()
+        double.fault = "hanging"
+        await double.is_asked.wait()
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    for end in (talk, told, nowhere):
+        os.close(end)
+    sent = len(double.embedded)
+    assert 0 < sent < 200
+    double.fault = "well"
+    double.may_go.set()
+    async with Database.open(home / "state.db") as database:
+        held = await database.fetch_all("SELECT message_id FROM message_vectors")
+        made = embeddings(Settings.load({**environ}), database)
+        assert made is not None
+        while await made.tend():
+            pass
+        await made.close()
+        # The service also does at last what the dead process had asked for.
+        asked_again = len(double.embedded) - sent - (200 - len(held))
+        assert 0 <= asked_again <= BATCH, "what had a vector is not asked for again"
+        (row,) = await database.fetch_all("SELECT COUNT(*), SUM(length(vector) > 0) FROM message_vectors")
+        assert tuple(row) == (200, 200)
 
 
 async def test_without_one_there_is_none(home: Path) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from itertools import count
 from typing import get_args
 
 import pytest
@@ -13,11 +15,12 @@ from core.search import embeddings
 from core.search.embeddings import EmbeddingRetriever
 from core.search.recall import Recall
 from core.store.erasure import erase_messages
-from core.store.query import SearchQuery
+from core.store.query import MessageMatch, SearchQuery
 from core.store.sqlite.database import Database
 from core.types import Scope
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.embedding_service import EmbeddingDouble
+from tests.fixtures.forgetting import claim_of, forgetting_of
 from tests.fixtures.stored_history import ANA, BEN, ROOM, StoredHistory
 from tests.services.doubles.double import KEY, Fault, running
 
@@ -127,30 +130,80 @@ async def test_erased_edited_and_undone_messages_have_no_vector(
 
 
 async def test_what_changes_while_the_service_is_asked_gets_no_vector_of_what_it_was(
-    database: Database, retriever: EmbeddingRetriever, double: EmbeddingDouble, monkeypatch: pytest.MonkeyPatch
+    database: Database, retriever: EmbeddingRetriever, double: EmbeddingDouble
 ) -> None:
     written = StoredHistory(database)
-    _, message = await written.session(["my car"])
-    embedded = retriever._embedded
+    _, erased, edited, kept, back = await written.session(["my car", "a dog", "the bread", "the doctor"])
+    await written.execute("UPDATE messages SET kind = 'undone' WHERE id = :id", id=back)
+    double.fault = "hanging"
+    step = asyncio.create_task(retriever.tend())
+    await double.is_asked.wait()
+    await database.write(lambda connection: erase_messages(connection, [erased]))
+    await written.execute("UPDATE messages SET text = 'a puppy' WHERE id = :id", id=edited)
+    await written.execute("UPDATE messages SET kind = 'chat' WHERE id = :id", id=back)
+    double.fault = "well"
+    double.may_go.set()
+    assert await step
+    assert (await vectors(database)).keys() == {kept}
+    await filled(database, retriever)
+    assert (await vectors(database)).keys() == {edited, kept, back}
+    assert double.embedded[-2:] == ["passage: a puppy", "passage: the doctor"]
 
-    async def meanwhile(texts: list[str], patience: Patience) -> object:
-        await written.execute("UPDATE messages SET text = 'my dog' WHERE id = :id", id=message)
-        return await embedded(texts, patience)
 
-    monkeypatch.setattr(retriever, "_embedded", meanwhile)
-    await retriever.tend()
-    assert await vectors(database) == {}
-    monkeypatch.undo()
-    while await retriever.tend():
+async def test_forgetting_leaves_not_a_byte_of_a_vector(database: Database, retriever: EmbeddingRetriever) -> None:
+    _, said, *_ = await StoredHistory(database).session(["I moved to Zanzibar", "Oh!", "The bread is good"])
+    await filled(database, retriever)
+    rows = await database.fetch_all("SELECT vector FROM message_vectors WHERE message_id = :id", {"id": said})
+    log = database.path.with_name(f"{database.path.name}-wal")
+    assert rows[0][0] in database.path.read_bytes() + log.read_bytes()
+    forgetting = forgetting_of(database, SteadyClock())
+    asked = await forgetting.look("Zanzibar", claim_of())
+    await forgetting.erase(asked.token, claim_of())
+    while await forgetting.tend():
         pass
-    assert double.embedded[-1] == "passage: Ana: my dog"
-    assert (await vectors(database)).keys() == {message}
+    assert said not in await vectors(database)
+    assert rows[0][0] not in database.path.read_bytes() + log.read_bytes()
+
+
+async def test_keys_and_tokens_are_masked(
+    database: Database, retriever: EmbeddingRetriever, double: EmbeddingDouble
+) -> None:
+    key = "sk-ant-abcdefghijkl0123456789"
+    await StoredHistory(database).session([f"The key is {key}"])
+    recall = await filled(database, retriever)
+    await found(recall, f"Is {key} the key?")
+    assert double.embedded == ["passage: Ana: The key is [secret]", "query: Is [secret] the key?"]
+
+
+async def test_a_list_that_leaks_shows_nothing(database: Database) -> None:
+    _, *others = await StoredHistory(database).session([CAR, "Oh"], scope=BEN)
+    _, deleted = await StoredHistory(database).session([CAR], platform="discord")
+    await database.write(lambda connection: erase_messages(connection, [deleted]))
+
+    class Leaking:
+        async def retrieve(self, query: SearchQuery) -> list[MessageMatch]:
+            return [MessageMatch(id_, 1, 1, 1.0) for id_ in (*others, deleted)]
+
+    assert await found(Recall(database, SteadyClock(), retriever=Leaking())) == []
+
+
+async def test_a_slow_service_is_asked_for_fewer_at_once(
+    database: Database, retriever: EmbeddingRetriever, double: EmbeddingDouble, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that a question does not wait behind them."""
+    seconds = count(0, 4.0)
+    monkeypatch.setattr(embeddings, "monotonic", lambda: next(seconds))
+    await StoredHistory(database).session([f"car number {number}" for number in range(60)])
+    sizes: list[int] = []
+    while await retriever.tend():
+        sizes.append(len(double.embedded) - sum(sizes))
+    assert sizes[:3] == [32, 4, 1]
 
 
 async def test_a_process_that_ended_in_the_middle_is_followed_by_one_that_goes_on(
     database: Database, retriever: EmbeddingRetriever, double: EmbeddingDouble, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(embeddings, "BATCH", 2)
+    monkeypatch.setattr(retriever, "_batch", 2)
     _, *ids = await StoredHistory(database).session([f"car number {number}" for number in range(5)])
     assert await retriever.tend()
     assert (await vectors(database)).keys() == set(ids[:2])
@@ -166,10 +219,39 @@ async def test_a_text_that_is_refused_does_not_hold_up_the_others(
     database: Database, retriever: EmbeddingRetriever, double: EmbeddingDouble
 ) -> None:
     double.refused = "too much"
-    _, well, refused = await StoredHistory(database).session(["my car", "too much for it"])
+    written = StoredHistory(database)
+    session, well, refused = await written.session(["my car", "too much for it"])
+    await filled(database, retriever)
+    alone = await written.say(session, "too much once more")
     await filled(database, retriever)
     kept = await vectors(database)
-    assert (kept[refused], kept[well]) == (0, 2 * double.dimensions)
+    assert (kept[refused], kept[alone], kept[well]) == (0, 0, 2 * double.dimensions)
+    assert retriever.error == ""
+
+
+async def test_a_service_that_refuses_everything_is_not_believed(
+    database: Database, retriever: EmbeddingRetriever, double: EmbeddingDouble
+) -> None:
+    double.fault = "refusing"
+    await StoredHistory(database).session(["my car"])
+    assert not await retriever.tend()
+    assert await vectors(database) == {}
+    assert "refuses it" in await retriever.state()
+
+
+async def test_a_question_that_is_answered_ends_the_outage(
+    database: Database, retriever: EmbeddingRetriever, double: EmbeddingDouble, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await StoredHistory(database).session([CAR])
+    recall = await filled(database, retriever)
+    double.fault = "failing"
+    await found(recall)
+    assert "out of order" in await retriever.state()
+    double.fault = "well"
+    monkeypatch.setattr(embeddings, "monotonic", lambda: 10.0**9)
+    monkeypatch.setattr("core.memory.http.monotonic", lambda: 10.0**9)
+    assert await found(recall) == [CAR]
+    assert await retriever.state() == "small, all vectors made"
 
 
 async def test_another_model_makes_all_vectors_anew(
