@@ -6,11 +6,12 @@ Scope and filters stand in the WHERE of every statement, before any limit. Messa
 from __future__ import annotations
 
 import sys
+from bisect import bisect_right
 from collections import Counter, OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from functools import cached_property, lru_cache
-from itertools import chain, islice
+from itertools import accumulate, chain, islice
 from threading import Lock
 from typing import Any, TypeAlias
 
@@ -244,9 +245,15 @@ class TextIndex:
         """`best_chunks`, of which those of the time that the query names go before."""
         ranked = self.best_chunks(expression, found)
         if periods := sorted(self._query.periods):
-            dated = list(islice(ranked, DATED_CHUNKS))
-            dated.sort(key=lambda one: one[2] * (DATED if _is_near(EPOCH + int(one[3] // 86_400), periods) else 1))
-            ranked = chain(dated, ranked)
+            begins, ends = zip(*periods, strict=True)
+            ends = tuple(accumulate(ends, max))  # of those that have begun, the latest
+
+            def score(one: tuple[int, int, float, float]) -> float:
+                day = EPOCH + int(one[3] // 86_400)
+                begun = bisect_right(begins, day + 1)
+                return one[2] * (DATED if begun and day - 1 <= ends[begun - 1] else 1)
+
+            ranked = chain(sorted(islice(ranked, DATED_CHUNKS), key=score), ranked)
         return ((chunk, root) for chunk, root, *_ in ranked)
 
     def best_chunks(
@@ -337,11 +344,6 @@ class TextIndex:
             SELECT {_FIELDS}, -hits.score, (SELECT COUNT(*) FROM hits)
             FROM hits {_JOINS} {self._places} WHERE {_VISIBLE} AND {self._conditions}
         """
-
-
-def _is_near(day: int, periods: Sequence[tuple[int, int]]) -> bool:
-    """Whether a day is in one of the periods, given in order, or a day away."""
-    return any(first - 1 <= day <= last + 1 for first, last in periods)
 
 
 def _candidate(row: Sequence[Any]) -> tuple[int, CandidateMessage]:
