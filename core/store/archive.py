@@ -28,8 +28,9 @@ from core.store.sqlite.schema import in_list, is_within, list_value, sent_words
 from core.text.normalize import shortened
 from core.types import Account, Address, MessageKind, Role, Scope, Session
 
-BATCH_LINES, BATCH_CHARS = 500, 500_000
-"""Of one transaction, which takes some 30 ms and puts 2 MB into the log with messages of usual length."""
+BATCH_LINES, BATCH_CHARS = 1_000, 250_000
+"""Of one transaction, which takes some 30 ms and puts 2 MB into the log with messages of usual length; more of short
+lines, because each transaction is a part of the index that has to be merged."""
 HELD_UP = "Another program has been reading {path} for over a minute, so its log would grow. Close it and import again."
 PROGRESS_LINES = 1000
 REASONS = 100  # refused lines that are reported with their reason
@@ -373,8 +374,9 @@ def _store_session(connection: Connection, unsorted: Sequence[TransferRecord]) -
 
 def _key(line: TransferRecord) -> object:
     """By what a message is known in its session."""
-    sender = rows.maybe_clean(line.sender)
-    return rows.maybe_clean(line.id) or (rows.timestamp(line.at), line.role, sender, rows.clean(line.text))
+    if id_ := rows.maybe_clean(line.id):
+        return id_
+    return rows.timestamp(line.at), line.role, rows.maybe_clean(line.sender), rows.clean(line.text)
 
 
 def _row(line: TransferRecord, session_id: int, address_id: int) -> tuple[object, ...]:

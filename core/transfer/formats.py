@@ -132,8 +132,9 @@ _SCOPE = re.compile(r"(?:account|room):[^:\0]+:[^\0]+", re.DOTALL)
 def parse_line(line: str | bytes, choices: Choices = Choices()) -> TransferRecord:
     """Reads one line; raises ValueError with a reason for a person."""
     said = _fields(line)
-    shared = (said.get(key, "") for key in ("session", "parent", "title", "platform", "chat", "scope"))
-    conversation = _conversation(*shared, choices=choices)
+    given = said.get
+    shared = given("parent", ""), given("title", ""), given("platform", ""), given("chat", ""), given("scope", "")
+    conversation = _conversation(said["session"], *shared, choices)
     at, message_id, sender = from_text(said["at"]), said.get("id") or None, said.get("sender") or None
     record = record_of(conversation, cast(Role, said["role"]), said["text"], at, message_id, sender)
     if isinstance(record, Skipped):
