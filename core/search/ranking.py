@@ -254,7 +254,7 @@ QUESTION_PENALTY = 0.2
 """A question is rarely the answer, though it shares its words: +0 / +1.1."""
 REPEATED = 0.5
 """A question that has more than so much in common with the one that is asked was asked before: what follows has all its
-words, and it counts half itself."""
+words, unless the same person said it, and it counts half itself."""
 MOMENT_BONUS = 0.25
 """Where a moment is asked for, messages that name one: +0 / +0.6."""
 BEST_SHARE = 0.5
@@ -302,7 +302,9 @@ def rank(
     of_days = _counts(days, idf)
     scored = _stretch_scores(counts, of_days, lengths + list(map(len, names)), stretches, days, asked)
     is_repeated = is_question & _is_repeated(own, texts)
-    lent, windows = _with_neighbours(counts + DAY_WEIGHT * of_days, lengths, places, is_repeated)
+    # Nobody answers their own question.
+    is_answered = is_repeated & [not one or one != other for one, other in zip(names, (*names[1:], ()), strict=True)]
+    lent, windows = _with_neighbours(counts + DAY_WEIGHT * of_days, lengths, places, is_answered)
     windows /= max(1.0, lengths.mean()) * sum(weight for _, weight in OFFSETS)
     covered = (asked * np.minimum(lent, 1.0)).sum(axis=1) / (asked.sum() or 1.0)
     raw = _bm25(lent, windows, asked) * covered**COVERAGE * (1 + NEAR * near) * are_wanted
@@ -433,7 +435,7 @@ def _is_repeated(counts: Array, texts: Sequence[Sequence[str]]) -> Flags:
     return common
 
 
-def _with_neighbours(bags: Array, lengths: Array, places: Places, is_repeated: Flags) -> tuple[Array, Array]:
+def _with_neighbours(bags: Array, lengths: Array, places: Places, is_answered: Flags) -> tuple[Array, Array]:
     """The counts of each message with what those around it lend, and the length of all that."""
     counts, windows = np.zeros_like(bags), np.zeros_like(lengths)
     for offset, weight in OFFSETS:
@@ -443,7 +445,7 @@ def _with_neighbours(bags: Array, lengths: Array, places: Places, is_repeated: F
         shares = weight * ((apart == 0) & (steps <= 1))
         windows[taker] += shares * lengths[lender]
         if offset == 1:
-            shares[is_repeated[lender] & (shares > 0)] = 1.0
+            shares[is_answered[lender] & (shares > 0)] = 1.0
         counts[taker] += shares[:, np.newaxis] * bags[lender]
     return counts, windows
 

@@ -47,6 +47,7 @@ def test_the_session_and_the_message_with_the_rarer_words_win() -> None:
 
 def test_an_answer_is_found_by_the_question_before_it() -> None:
     lines = _lines(1, "x", "Which ferry did you take?", "The one at noon from the old harbour", "y")
+    lines[2] = lines[2]._replace(name=("cleo",))
     messages = _order("Which ferry did Ben take?", lines)[1]
     assert messages[:2] == [102, 101]
 
@@ -124,7 +125,13 @@ REPEATED = "When does the night ferry to Porto leave?"
 def test_a_question_that_was_asked_before_comes_behind_what_followed_it() -> None:
     answer = "At noon from pier nine, and tickets are sold there"
     lines = _lines(1, "hello", "good morning", REPEATED, answer, "thanks", "bye")
+    lines[3] = lines[3]._replace(name=("cleo",))
     assert _order(REPEATED, lines)[1][:2] == [103, 102]
+
+
+def test_what_somebody_says_after_their_own_question_is_not_its_answer() -> None:
+    asked = _lines(1, "The ferry to Porto is late", REPEATED, "Remember that the code is 4711")
+    assert _order(REPEATED, asked)[1][0] == 100
 
 
 def test_a_question_that_was_asked_before_comes_behind_its_answer_elsewhere() -> None:
