@@ -302,9 +302,7 @@ def rank(
     of_days = _counts(days, idf)
     scored = _stretch_scores(counts, of_days, lengths + list(map(len, names)), stretches, days, asked)
     is_repeated = is_question & _is_repeated(own, texts)
-    # Nobody answers their own question.
-    is_answered = is_repeated & [not one or one != other for one, other in zip(names, (*names[1:], ()), strict=True)]
-    lent, windows = _with_neighbours(counts + DAY_WEIGHT * of_days, lengths, places, is_answered)
+    lent, windows = _with_neighbours(counts + DAY_WEIGHT * of_days, lengths, places, is_repeated & _may_answer(names))
     windows /= max(1.0, lengths.mean()) * sum(weight for _, weight in OFFSETS)
     covered = (asked * np.minimum(lent, 1.0)).sum(axis=1) / (asked.sum() or 1.0)
     raw = _bm25(lent, windows, asked) * covered**COVERAGE * (1 + NEAR * near) * are_wanted
@@ -433,6 +431,11 @@ def _is_repeated(counts: Array, texts: Sequence[Sequence[str]]) -> Flags:
     different = np.array([len(set(text)) for text in texts])
     common: Flags = (counts >= 1).sum(axis=1) > REPEATED * np.maximum(different, counts.shape[1])
     return common
+
+
+def _may_answer(names: Sequence[tuple[str, ...]]) -> Flags:
+    """After which messages somebody else speaks: nobody answers their own question."""
+    return np.array([not one or one != other for one, other in zip(names, (*names[1:], ()), strict=True)])
 
 
 def _with_neighbours(bags: Array, lengths: Array, places: Places, is_answered: Flags) -> tuple[Array, Array]:
