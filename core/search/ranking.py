@@ -1,8 +1,8 @@
 """Which messages may answer a question, best first: misspelt words corrected, other spellings added, candidates of the
 best chunks ordered by BM25F over messages and their neighbours; and rankings joined by reciprocal rank.
 
-Robertson, Zaragoza, Taylor: "Simple BM25 extension to multiple weighted fields" (2004). Each weight says what is lost
-on LoCoMo (hit@1 / message recall@10, of 78.2 / 80.3) without it.
+Robertson, Zaragoza, Taylor: "Simple BM25 extension to multiple weighted fields" (2004). What each weight
+is worth on each of seven sets stands in docs/recall.md.
 """
 
 from __future__ import annotations
@@ -227,21 +227,21 @@ def _of_each(lists: Iterable[tuple[float, Sequence[MessageMatch]]], name: str) -
 
 K1, B = 1.0, 0.75
 SOFTNESS = 0.85
-"""Power of the weight of a word: the rarest of a question is seldom the one that counts most. +0.7 / +0.5."""
+"""Power of the weight of a word: the rarest of a question is seldom the one that counts most."""
 OFFSETS = ((0, 1.0), (1, 0.45), (2, 0.3), (-1, 0.3), (-2, 0.15))
-"""How much a message lends to the one at this distance behind it. Neighbours: +1.2 / +8.2; more to those that follow,
-because an answer follows what it answers: +0.4 / +0.5."""
+"""How much a message lends to the one at this distance behind it: more to those that follow, because an answer follows
+what it answers."""
 KIN = 0.3
-"""A word that shares its beginning with one asked for (adopted, adoption) counts as so much of it: +0.8 / +0.4."""
+"""A word that shares its beginning with one asked for (adopted, adoption) counts as so much of it."""
 NEAR = 0.5
-"""For words that stand together in the question and in the message, in any order, up to NEAR_TERMS apart: +0.4 / +0."""
+"""For words that stand together in the question and in the message, in any order, up to NEAR_TERMS apart."""
 NEAR_TERMS = 2
 NAMED = 1.5
-"""The name of somebody who speaks tells whose conversation is meant, however often it is said: +0.4 / +0.8."""
+"""The name of somebody who speaks tells whose conversation is meant, however often it is said."""
 SPEAKER = 0.9
-"""For what was said by somebody whom the question names: people are asked about what they said. +0 / +2.3."""
-DAY_WEIGHT = 0.4
-"""The day counts for each message too, not only for the stretch: +0.4 / +0.6."""
+"""For what was said by somebody whom the question names: people are asked about what they said."""
+DAY_WEIGHT = 0.2
+"""The day counts a little for each message too, so that one is found by its day alone ("What about Wednesday?")."""
 PERIOD = 1.0
 """How much more a message counts, and a stretch, that is of the time which the question names: +0 / +0.3; on phone
 notes, which are asked for by month, +13 at hit@1."""
@@ -249,19 +249,19 @@ CLOSE_DAYS = 4
 """Away from that time it is halved with so many days and each eighth of its length, because people misremember; the
 day after it counts as one of it, because people tell of a day on the next: +0.2 / +0.6 on chats of real people."""
 COVERAGE = 0.5
-"""Power of the share of the query (by weight) that a message covers: +0.4 / +0.8."""
+"""Power of the share of the query (by weight) that a message covers."""
 QUESTION_PENALTY = 0.2
-"""A question is rarely the answer, though it shares its words: +0 / +1.1."""
+"""A question is rarely the answer, though it shares its words."""
 REPEATED = 0.5
 """A question that has more than so much in common with the one that is asked was asked before: what follows has all its
 words, unless the same person said it, and it counts half itself."""
 MOMENT_BONUS = 0.25
-"""Where a moment is asked for, messages that name one: +0 / +0.6."""
+"""Where a moment is asked for, messages that name one."""
 BEST_SHARE = 0.5
 """A session: half its best message, half its best stretch. A sum over messages would put what a long talk repeats
 before a note that says it once."""
 SESSION_SHARE = 0.6
-"""How much of its session's score a message gets: +0 / +1.7."""
+"""How much of its session's score a message gets."""
 PASSAGE_TERMS = 40
 """Messages are ranked by passages of about so many terms, so that a long answer is as good as the part that answers."""
 
