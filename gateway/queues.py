@@ -164,6 +164,7 @@ class ConversationQueues:
     async def enter(self, event: PendingEvent) -> AsyncIterator[list[PendingEvent]]:
         """Waits for the event's turn; yields it and what is taken together with it, nothing if it was itself taken
         along."""
+        was_held = not event.is_ready.is_set()
         await event.is_ready.wait()
         if event.is_taken:
             # Its queue may have run empty and be gone by now.
@@ -172,6 +173,9 @@ class ConversationQueues:
         key = event.place.key
         queue = self._queues[key]
         try:
+            if not was_held:
+                # What waited here until now was said before, and is woken up only now.
+                await asyncio.sleep(0)
             async with queue.lock:
                 await _settle(queue, event)
                 queue.taken = _take(queue, event)

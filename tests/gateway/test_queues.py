@@ -103,6 +103,25 @@ async def test_no_event_is_lost_when_serving_starts_out_of_order() -> None:
     assert log == [[2], [1]]
 
 
+async def test_what_was_held_comes_before_what_is_said_as_it_is_let_go() -> None:
+    """A command that was held, such as /incognito, counts for what was said after it."""
+    rest_s, log = [60.0], list[list[int]]()
+    queues = ConversationQueues(lambda _: rest_s[0])
+    events = [event(1), event(2, is_plain=False), event(3)]
+    for one in events:
+        one.is_metered = True
+    tasks = []
+    for one in events:
+        queues.join(one)
+        tasks.append(asyncio.create_task(served(queues, one, log)))
+        if one is not events[-1]:
+            await asyncio.sleep(0)
+    rest_s[0] = 0.0
+    queues._release()
+    await asyncio.gather(*tasks)
+    assert log == [[1], [2], [3]]
+
+
 async def test_stop_ends_the_running_turn_only() -> None:
     queues, one = ConversationQueues(), event(1)
     assert queues.stop(one.inbound.address) is False
