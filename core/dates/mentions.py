@@ -67,7 +67,7 @@ def mentioned(text: str, today: date, years_back: int = YEARS_BACK) -> tuple[tup
     as it did and will within a year."""
     found: list[Days] = []
     try:
-        found = _read(_marks(bare(text[:LONGEST_CHARS])), today)[:MOST]
+        found = _read(_marks(bare(text[:LONGEST_CHARS])[:LONGEST_CHARS]), today)[:MOST]
         return tuple(dict.fromkeys(span for one in found for span in _times(one, today, years_back)))
     except (OverflowError, ValueError):
         return ()  # before the year 1, or behind the year 9999

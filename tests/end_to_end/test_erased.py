@@ -361,6 +361,7 @@ WORDLESS = {
     "rooms own_rooms people partings veils": "numbers of accounts and rooms",
     "answered told fact_marks fact_rereads chunks chunk_counts disturbances fact_entities undone": "ids",
     "calls": "tokens",
+    "message_vectors": "numbers that a trigger takes away with their message",
     "note_reviews": "numbers of changes, and a time",
     "links": "codes, good for an hour at most",
     "erasures": "lists that nobody has confirmed; the others have no words",

@@ -154,9 +154,10 @@ def test_recall_finds_what_it_found_in_every_script(upgraded: Path) -> None:
 def test_everybody_sees_what_they_saw(upgraded: Path, scope: str) -> None:
     texts = message_texts(upgraded)
     seen = found(upgraded, list(EXPECTED["visible"]), scope)
-    assert {query: texts[number] for query, number in seen.items() if number} == {
-        query: shown[scope] for query, shown in EXPECTED["visible"].items() if scope in shown
-    }
+    # For a word that nobody said there, what is near it is looked for ("bon sai" for bonsai).
+    best = {query: texts[number] for query, number in seen.items() if number}
+    said = {query: text for query, text in best.items() if query.split()[0].casefold() in text.casefold()}
+    assert said == {query: shown[scope] for query, shown in EXPECTED["visible"].items() if scope in shown}
 
 
 def test_sessions_are_listed_with_their_titles(upgraded: Path) -> None:

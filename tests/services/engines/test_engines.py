@@ -32,7 +32,7 @@ __all__ = [
 async def test_what_arrives_twice_is_there_once_and_goes_as_a_whole(subject: EngineSubject, home: Path) -> None:
     provider = subject.made(home)
     assert isinstance(provider, RemoteService)
-    async with harness(home, [provider]) as one:
+    async with harness(home, [provider], 20) as one:
         own = one.memory.externals[provider.name]
         await own.call(20, "is_available")
         space, key = provider.space(ANA), provider.record.name("turn")
@@ -53,7 +53,7 @@ async def test_what_arrives_twice_is_there_once_and_goes_as_a_whole(subject: Eng
 async def test_what_is_not_made_yet_is_erased_when_it_is(subject: EngineSubject, home: Path) -> None:
     provider = subject.made(home, retain_async=True)
     assert isinstance(provider, RemoteService)
-    async with harness(home, [provider]) as one:
+    async with harness(home, [provider], 20) as one:
         own = one.memory.externals[provider.name]
         await own.call(20, "is_available")
         space, key = provider.space(ANA), provider.record.name("turn")
