@@ -8,7 +8,7 @@ languages. What has no year returns each year; nothing is certain, so nothing ma
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, timedelta
 from functools import cache
 from typing import NamedTuple
@@ -24,18 +24,19 @@ YEARS_BACK = 20
 _DAY = timedelta(days=1)
 _ANY_YEAR = 2000
 _TOKEN = re.compile(
-    rf"\d{{4}}-\d\d?-\d\d?|\d\d?([./])\d\d?\1\d{{4}}|\d+|(?:(?!\d){LETTER}|[\u0900-\u0963\u0970-\u0dff])+|\S"
+    rf"\d{{4}}([-/.])\d\d?\1\d\d?|\d\d?([./])\d\d?\2\d{{4}}|\d+|(?:(?!\d){LETTER}|[\u0900-\u0963\u0970-\u0dff])+|\S"
 )
 _STAR_LETTERS = 4
 _FORMS = re.compile(
     r"""
-    (?P<before>[N\#]?U[AV]L*)?(?:
+    (?P<before>[N\#]?U[AV]L*|ULL?(?=[NnMYD]))?(?:
       (?P<week>(?:[OBn][C&])?[OBn]ULL?(?:M(?:[L,]*Y)?|Y)|MOU)
-    | (?P<day>D|YM[Nn]|[Nn](?:[C&][Nn])?L?M(?:[L,]*Y)?|M[Nn](?:[C&]L?[Nn](?!M))?(?:[L,]*Y)?)
-    | (?P<running>[BFT][N\#]?U|[N\#]?U[BFT]|UV|[N\#]U[GV]|n[GV]|[gV][N\#]U|[BFT][MWS]|[WMS][BFT]|R|[oL]W)
-    | (?P<month>(?:P(?:[C&]+P)?)?(?:YL?)?M(?:L?P)?(?:[L,]*Y)?)
+    | (?P<day>D|[Nn](?:[C&][oL]*[Nn])?L?M(?:[L,]*Y)?|Y?M[Nn](?:[C&]L?[Nn](?!M))?(?:[L,]*Y)?)
+    | (?P<running>(?:R|[BFT]U|U[BFT])L?[MSW](?![BFT])|[MSW]L?(?:R|[BFT]U|U[BFT])
+        |[BFT][N\#]?U|[N\#]?U[BFT]|UV|[N\#]U[GV]|n[GV]|[gV][N\#]U|[BFT][MWS]|[WMS][BFT]|R|[oL]W(?![BF]))
+    | (?P<month>(?:P(?:[C&]+P)?L?)?(?:YL?)?M(?:L?P)?(?:[L,]*Y)?)
     | (?P<season>(?<=[LBFTE])P?SL?Y?|PS|SL?Y|YL?S)
-    | (?P<year>(?<=L)Y)
+    | (?P<year>PL?Y|(?<=L)Y)
     | (?P<each>(?<=o)n)
     )(?P<behind>[AV][N\#]U)?
     """,
@@ -71,6 +72,11 @@ def mentioned(text: str, today: date, years_back: int = YEARS_BACK) -> tuple[tup
         return tuple(dict.fromkeys(span for one in found for span in _times(one, today, years_back)))
     except (OverflowError, ValueError):
         return ()  # before the year 1, or behind the year 9999
+
+
+def named_months(text: str) -> frozenset[int]:
+    """The months (1 for January) that a text names, in any of the languages."""
+    return frozenset(mark.number for mark in _marks(bare(text[:LONGEST_CHARS])) if mark.letter == "M")
 
 
 def _times(one: Days, today: date, years_back: int) -> Iterator[tuple[int, int]]:
@@ -131,8 +137,8 @@ def _marks(text: str) -> list[Mark]:
 
 def _number(token: str) -> Mark:
     if not token.isdecimal():
-        parts = token.split("-") if "-" in token else re.split("[./]", token)[::-1]
-        return Mark("D", "-".join(parts))
+        parts = re.split("[-./]", token)
+        return Mark("D", "-".join(parts if len(parts[0]) > 2 else parts[::-1]))
     year = int(token) - 543 * ("2400" < token < "2700")  # as Thailand counts
     if len(token) == 4 and 1900 <= year < 2200:
         return Mark("Y", str(year))
@@ -171,11 +177,7 @@ def _read(marks: Sequence[Mark], today: date) -> list[Days]:
     periods: list[Days] = []
     end, before = 0, "x"
     for match in _FORMS.finditer(letters):
-        kind = next(kind for kind in _READERS if match[kind])
-        found = _READERS[kind](marks[match.start(kind) : match.end(kind)], today)
-        if found and (shift := match["before"] or match["behind"]):
-            place = match.start("before") if match["before"] else match.start("behind")
-            found = [_shifted(found[0], marks[place : place + len(shift)])]
+        found = _of_form(match, marks, today)
         if found and periods and _RANGE.fullmatch(before + letters[end : match.start()]):
             found = _ranged(periods.pop(), found[0])
         before = "E" if "E" in letters[max(0, match.start() - 3) : match.start()] else "x"
@@ -184,6 +186,18 @@ def _read(marks: Sequence[Mark], today: date) -> list[Days]:
     return periods
 
 
+def _of_form(match: re.Match[str], marks: Sequence[Mark], today: date) -> list[Days]:
+    kind = next(kind for kind in _READERS if match[kind])
+    found = _READERS[kind](marks[match.start(kind) : match.end(kind)], today)
+    if len(found) > 1 and kind == "day" and found[0] < found[-1] and _BETWEEN.search(match.string[: match.start()]):
+        found = [found[0]._replace(last=found[-1].last)]
+    if found and (shift := match["before"] or match["behind"]):
+        place = match.start("before") if match["before"] else match.start("behind")
+        found = [_shifted(found[0], marks[place : place + len(shift)])]
+    return found
+
+
+_BETWEEN = re.compile("E[Lo]*$")
 _RANGE = re.compile("x[Lo]*C[Lo]*|E[Lo]*[&C][Lo]*")
 
 
@@ -201,8 +215,11 @@ def _in_year(one: Days, year: int) -> Days:
 
 
 def _shifted(one: Days, marks: Sequence[Mark]) -> Days:
-    """So many days or weeks after or before."""
+    """So many days or weeks after or before; ``the week of`` a day: those around it."""
     by_letter = {mark.letter: mark for mark in marks}
+    if by_letter.keys().isdisjoint("AV"):
+        around = 3 * _DAY if by_letter["U"].value == "w" and one.first == one.last else 0 * _DAY
+        return one._replace(first=one.first - around, last=one.last + around)
     number = next((mark.number for mark in marks if mark.letter in "N#"), 1)
     length = timedelta(days=_DAYS[by_letter["U"].value] * number)
     return one._replace(last=one.last + length) if "A" in by_letter else one._replace(first=one.first - length)
@@ -254,6 +271,8 @@ def _of_month(said: Sequence[Mark], today: date) -> list[Days]:
 def _week(said: Sequence[Mark], today: date) -> list[Days]:
     year, month, has_year = _month(said)
     unit = next(mark.value for mark in said if mark.letter == "U")
+    if unit == "y" and not has_year:
+        return _running(said, today)  # "last year in May"
     first = date(year, month, 1)
     end = later(first, 1) if _values(said, "M") else later(first, 12)
     if unit not in "dw7":
@@ -277,8 +296,10 @@ def _season(said: Sequence[Mark], today: date) -> list[Days]:
 
 
 def _year(said: Sequence[Mark], today: date) -> list[Days]:
-    first = date(said[0].number, 1, 1)
-    return [Days(first, later(first, 12) - _DAY)]
+    first, months = date(said[-1].number, 1, 1), 12
+    if said[0].letter == "P":
+        first, months = later(first, 4 * said[0].number), 4
+    return [Days(first, later(first, months) - _DAY)]
 
 
 def _each(said: Sequence[Mark], today: date) -> list[Days]:
@@ -292,18 +313,29 @@ def _running(said: Sequence[Mark], today: date) -> list[Days]:
     by_letter = {mark.letter.replace("#", "N"): mark for mark in said}
     ahead = 1 if "F" in by_letter else 0 if "T" in by_letter else -1
     if relative := by_letter.get("R"):
-        return [_around(relative.value[-1], int(relative.value[:-1]), today)]
+        return [_part(_around(relative.value[-1], int(relative.value[:-1]), today), by_letter)]
     if day := by_letter.get("n"):
         return [_around("d", -day.number, today)]  # as Chinese and Japanese count days
     if unit := by_letter.get("U"):
         count = by_letter["N"].number if "N" in by_letter else 1
         if "N" in by_letter and "B" in by_letter:
             return [Days(today - _DAYS[unit.value] * count * _DAY, today)]
-        return [_around(unit.value, ahead * count, today)]
+        return [_part(_around(unit.value, ahead * count, today), by_letter)]
     if weekday := by_letter.get("W"):
         back = (today.weekday() - weekday.number) % 7 or 7 * ("B" in by_letter)
         return [_around("d", 7 - back if ahead > 0 else -back, today)]
     return [_named((_season if "S" in by_letter else _of_month)(said, today)[0], ahead, today)]
+
+
+def _part(one: Days, by_letter: Mapping[str, Mark]) -> Days:
+    """Of a week its Friday, of a year its May or summer, where that was said."""
+    length = (one.last - one.first).days
+    if length == 6 and (weekday := by_letter.get("W")):
+        day = one.first + weekday.number * _DAY
+        return Days(day, day)
+    if length > 31 and (name := by_letter.get("M") or by_letter.get("S")):
+        return _in_year((_of_month if name.letter == "M" else _season)([name], one.first)[0], one.first.year)
+    return one
 
 
 def _named(one: Days, ahead: int, today: date) -> Days:

@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence, Sized
+from datetime import date
 from itertools import chain, pairwise
 from typing import NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from core.dates.mentions import named_months
 from core.store.query import DAY_IN_CHUNK, CandidateMessage, MessageMatch, SearchQuery
 from core.store.sqlite.text_index import LINEAGES_READ, RANKED_CHUNKS, TextIndex
 from core.text.normalize import clean, is_unspaced, pieces, words_of
-from core.text.terms import asks_when, moment_terms, name_terms, other_forms, query_terms, word_terms
+from core.text.terms import asks_when, date_terms, moment_terms, name_terms, other_forms, query_terms, word_terms
 from core.text.variants import KIN_LETTERS, SHORTEST_PART, are_kin, meant, other_ways
 
 COMMON_SHARE = 0.25
@@ -61,7 +63,7 @@ def any_words(index: TextIndex, query: SearchQuery, names: Sequence[str] = ()) -
     words = {term: word for word in spaced for term in word_terms(word)}
     unsaid = {term: word for term, word in words.items() if term in unknown and not _is_within(term, said)}
     corrections = _corrections(index, unsaid)
-    shares = _shares(terms, corrections, said) | dict.fromkeys(forms, FORM)
+    shares = _shares(terms, corrections, said) | _month_terms(query.text, terms) | dict.fromkeys(forms, FORM)
     frequencies |= index.frequencies(shares.keys() - frequencies.keys())
     scores, matches = _ranked(index, query, {term: frequencies[term] for term in shares}, shares)
     return RankedMatches(
@@ -70,6 +72,12 @@ def any_words(index: TextIndex, query: SearchQuery, names: Sequence[str] = ()) -
         text=" ".join(dict.fromkeys([*shares, query.text])) if corrections or said else query.text,
         corrected={unsaid[term]: "”, “".join(taken) for term, taken in corrections.items()},
     )
+
+
+def _month_terms(text: str, terms: Sequence[str]) -> dict[str, float]:
+    """Of the months that are named in another language: the index has each day in English words."""
+    named = (date_terms(date(1, month, 1))[2] for month in named_months(text))
+    return {term: 1.0 for term in named if term not in terms}
 
 
 def _counted(

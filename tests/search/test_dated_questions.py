@@ -44,6 +44,9 @@ async def _months(recall: Recall, text: str, count: int = 2) -> set[str]:
         ("What did the dentist look at last month?", {"2026-10"}),
         ("Was sah sich der dentist im April an?", {"2025-04", "2026-04"}),
         ("что dentist смотрел в апреле 2025 года?", {"2025-04"}),
+        ("что было в апреле 2025 года?", {"2025-04"}),
+        ("что было в апреле?", {"2025-04", "2026-04"}),
+        ("2025年4月发生了什么?", {"2025-04"}),
         ("dentist 2025年4月看了什么?", {"2025-04"}),
     ],
 )
