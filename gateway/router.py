@@ -28,11 +28,10 @@ from core.store.removal import NOT_SERVED
 from core.text.normalize import on_one_line
 from core.types import Address, Answer, Command, Inbound, Payer, Scope, Session
 from gateway import texts
-from gateway.access import CRON, Access
+from gateway.access import CRON, IN_A_ROW, Access, Rates
 from gateway.commands.registry import CommandContext, Commands, may_answer
 from gateway.delivery import Delivery
 from gateway.queues import ConversationQueues, PendingEvent
-from gateway.rates import IN_A_ROW, Rates
 from gateway.supervisor import contained
 
 NAME_CHARS = 100

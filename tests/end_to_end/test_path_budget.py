@@ -34,7 +34,7 @@ async def test_with_a_model(home: Path, monkeypatch: pytest.MonkeyPatch) -> None
         variables = {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": model.url}
         async with metered(home, api, monkeypatch, variables) as meter:
             counts = [await meter.say(text) for text in SAID]
-            assert_within(counts[-1], files=46, writes=5, later_writes=0, reads=7)
+            assert_within(counts[-1], files=45, writes=5, later_writes=0, reads=7)
             assert_within(await meter.say("/recall ferry"), files=33, writes=4, later_writes=0, reads=5)
         assert model.refusals == []
 
@@ -42,5 +42,5 @@ async def test_with_a_model(home: Path, monkeypatch: pytest.MonkeyPatch) -> None
 async def test_without_a_model(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with BotApi() as api, metered(home, api, monkeypatch, {}) as meter:
         counts = [await meter.say(text) for text in SAID]
-        assert_within(counts[-1], files=46, writes=5, later_writes=0, reads=7)
+        assert_within(counts[-1], files=45, writes=5, later_writes=0, reads=7)
         assert_within(await meter.say("/recall ferry"), files=33, writes=4, later_writes=0, reads=5)

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from core.types import Account, Address, Scope
-from gateway import rates
-from gateway.rates import IN_A_ROW, QUIET_S, TokenBuckets
+from gateway import access
+from gateway.access import IN_A_ROW, QUIET_S, TokenBuckets
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel
 
@@ -38,7 +38,7 @@ class Moments:
 @pytest.fixture
 def moments(monkeypatch: pytest.MonkeyPatch) -> Moments:
     made = Moments()
-    monkeypatch.setattr(rates, "monotonic", made)
+    monkeypatch.setattr(access, "monotonic", made)
     return made
 
 
@@ -78,9 +78,9 @@ def test_a_bucket_is_full_after_a_minute_and_forgets_who_rests(moments: Moments)
     buckets.take(ana)
     assert buckets.rest_s(ana) == 20
     moments.now_s += 60
-    for number in range(rates._KEPT):
+    for number in range(access._KEPT):
         buckets.take(Account(platform="telegram", user_id=str(number)))
-    assert len(buckets._full_at) <= rates._KEPT
+    assert len(buckets._full_at) <= access._KEPT
     assert buckets.rest_s(ana) == 0
 
 
