@@ -21,12 +21,14 @@ from core.memory.services._byterover_tree import Ledger, Tree
 from core.memory.services.byterover import TOLD_BYTES, ByteRover
 from tests.fixtures.provider_contract import ASKED, SAID
 from tests.fixtures.provider_harness import ANA, BEN, ProviderHarness, harness
-from tests.services.doubles.byterover import ByteRoverDouble
+from tests.services.doubles.byterover import MANY, ByteRoverDouble
 from tests.services.doubles.double import running
 from tests.services.registry import SERVICES
 
 SERVICE = SERVICES["byterover"]
 RUI = "My brother Rui lives in Braga."
+OTHERWISE = "Which town/city is home to Ines?"
+"""Of SAID, mostly in words that it has not."""
 
 
 @asynccontextmanager
@@ -88,6 +90,26 @@ async def test_what_its_server_still_does_is_waited_for_and_not_told_again(
         await one.carried(5)
         assert one.ends[4] == "done"
         assert [RUI in text for text in double.texts()] == [True]
+
+
+def add_files(provider: ByteRover, count: int = MANY) -> None:
+    """To the tree of ANA, as she might herself: in a large one brv searches otherwise."""
+    folder = provider._tree(provider.space(ANA)).root / "work"
+    folder.mkdir(parents=True)
+    for number in range(count):
+        (folder / f"invoice_{number}.md").write_text(f"---\ntitle: Invoice {number}\n---\nInvoice {number} is paid.\n")
+
+
+async def test_in_a_large_tree_a_question_finds_what_has_any_of_its_words(home: Path) -> None:
+    async with rover(home) as (double, provider, one):
+        await one.turn(SAID)
+        await one.carried(1)
+        add_files(provider)
+        assert "Porto" in "\n".join(await one.recalled(OTHERWISE))
+        asked = double.asked.count("POST /brv/search")
+        # There is nothing in it to ask for.
+        assert await one.recalled("?!") == []
+        assert double.asked.count("POST /brv/search") == asked == 1
 
 
 async def test_what_is_forgotten_is_in_none_of_its_files(home: Path) -> None:

@@ -29,6 +29,8 @@ from core.memory import http
 from core.memory.http import ANSWER_BYTES, SEARCH, number_of, objects, text_of
 from core.memory.service import PROMPTS, AskedOptions, Entry, Found, RemoteService, Told
 from core.memory.services._byterover_tree import Ledger, Tree, read_object
+from core.text.normalize import words_of
+from core.text.terms import telling_words
 from core.types import Tool, ToolContext
 
 TOLD_BYTES = 100_000
@@ -105,11 +107,11 @@ class ByteRover(RemoteService):
         return f"byterover {version}, brv on this machine; search without a model, files by {self._options.model}"
 
     async def find(self, space: str, query: str, limit: int) -> Sequence[Found]:
-        tree = self._tree(space)
-        if not tree.is_there or not query:
+        tree, asked = self._tree(space), _any_of(query)
+        if not tree.is_there or not asked:
             return []
         answer = await self._run(
-            tree.folder, "search", "--limit", str(min(limit, MOST_FOUND)), text=query, limit_s=SEARCH.total_s
+            tree.folder, "search", "--limit", str(min(limit, MOST_FOUND)), text=asked, limit_s=SEARCH.total_s
         )
         found = []
         for one in objects(answer, "results"):
@@ -266,6 +268,13 @@ class ByteRover(RemoteService):
                 os.kill(pid, 0)
             # It leads a group of its own, with what works for it.
             os.killpg(pid, signal.SIGKILL)
+
+
+def _any_of(question: str) -> str:
+    """Its words as brv finds files with any of them. Words with spaces between them should all stand in one file: from
+    fifty files on it gives nothing for a question of which one, with its question mark, stands in none."""
+    words = words_of(question.lower())
+    return ",".join(telling_words(words) or words)
 
 
 class _Failed(DeliveryError):

@@ -11,9 +11,11 @@ import pytest
 
 from core.errors import DeliveryError
 from core.memory.service import Entry, RemoteService, Told
+from core.memory.services.byterover import ByteRover
 from tests.fixtures.provider_contract import ASKED, SAID
 from tests.fixtures.provider_harness import ANA, BEN, harness
 from tests.services.engines.conftest import EngineSubject
+from tests.services.test_byterover import OTHERWISE, add_files
 from tests.services.test_conformance import (
     TestContract,
     test_it_says_what_it_is_and_nothing_of_its_key,
@@ -83,3 +85,14 @@ async def test_its_model_answers_from_the_files_of_whoever_asks(subject: EngineS
         assert "Porto" in await tools["brv_query"].run({"query": ASKED}, mine)
         assert await tools["brv_query"].run({"query": ASKED}, other) == "It has nothing to say."
         assert "It has 1 files" in await tools["brv_status"].run({}, mine)
+
+
+@pytest.mark.parametrize("engine", ["byterover"], indirect=True)
+async def test_in_a_large_tree_a_question_finds_what_has_any_of_its_words(subject: EngineSubject, home: Path) -> None:
+    provider = subject.made(home)
+    assert isinstance(provider, ByteRover)
+    async with harness(home, [provider], 20) as one, one.working():
+        await one.turn(SAID)
+        await one.carried(1)
+        add_files(provider)
+        assert "Porto" in "\n".join(await one.recalled(OTHERWISE))
