@@ -208,7 +208,7 @@ async def _provider(settings: Settings, name: str, counts: OutboxCounts) -> str 
     try:
         said = await probed(next(one for one in found if one.name == name))
     except MnemeError as error:
-        raise ConfigError(f"{str(error).rstrip('.')}.{waits}") from error
+        raise ConfigError(f"{str(error).rstrip('.')}.{waits}".replace("?.", "?")) from error
     if counts.dead:
         raise ConfigError(f"{said and f'{said}.'}{waits} `mneme memory sync {name}` sends it again.".strip())
     return f"It can be used{said and ': '}{said}; {queue or 'it has taken all that it was told'}."

@@ -25,6 +25,7 @@ from typing import Any
 from urllib.error import URLError
 from urllib.request import urlopen
 
+from gateway.cli.engine import GUARDED
 from tests.services.model_server import Rule, brv_files, mem0_facts, model_server, nothing
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
@@ -162,7 +163,7 @@ def _mem0(folder: Path) -> Iterator[Running]:
 
 @contextmanager
 def _hindsight(folder: Path) -> Iterator[Running]:
-    environment, port = ROOT / "hindsight", free_port()
+    environment, port, key = ROOT / "hindsight", free_port(), "key-of-the-tests"
     url = f"http://127.0.0.1:{port}"
     with models() as model_url, postgres(environment) as database_url:
         settings = {
@@ -172,12 +173,14 @@ def _hindsight(folder: Path) -> Iterator[Running]:
             "EMBEDDINGS_OPENAI_API_KEY": "none",
             "RERANKER_PROVIDER": "rrf",
             "DATABASE_URL": database_url,
+            "TENANT_API_KEY": key,
         }
-        named = {f"HINDSIGHT_API_{name}": value for name, value in settings.items()}
+        named = {f"HINDSIGHT_API_{name}": value for name, value in {**settings, **GUARDED}.items()}
         command = [str(environment / "bin" / "hindsight-api"), "--host", "127.0.0.1", "--port", str(port)]
         with program(command, folder, f"{url}/health", **named):
             # What it concludes of several things, some seconds later, is not what it was told.
-            yield Running(options={"url": url, "retain_async": False, "recall_types": "world,experience"})
+            options = {"url": url, "key": "HINDSIGHT_KEY", "retain_async": False, "recall_types": "world,experience"}
+            yield Running(options=options, variables={"HINDSIGHT_KEY": key})
 
 
 @contextmanager
