@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence, Sized
 from datetime import date
-from itertools import chain, pairwise
+from itertools import chain, pairwise, repeat
 from typing import NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
@@ -33,6 +33,8 @@ two would count for three. +0.5 / +0 at hit@1 / hit@5 of tests/corpus; other way
 FORM = 0.3
 """How much a word counts as typed, besides its stem in another language: that alone finds it where the language of a
 message is not told. +0.3 / +0.1 at hit@1 / hit@5 of XQuAD tr; as much as the stem: -1.6 / -0.5."""
+LENDING_CHUNKS = 9_000
+"""The terms that choose chunks stand together in so many at most; the others of a question only rank messages."""
 FARTHEST = 100
 """Pages beyond so many lineages are not asked for."""
 
@@ -95,8 +97,9 @@ def leading_terms(frequencies: Mapping[str, int], count: int) -> tuple[list[str]
 
     What costs is to rank each chunk that has any of the leading, so the rarest lead, until together they stand in
     `RANKED_CHUNKS`: in a small store all of them. A term of a quarter of all chunks and more tells little apart and
-    does not lend either. All of them count when messages are ranked. (After "MaxScore", Turtle and Flood, "Query
-    evaluation: strategies and optimizations", 1995, but without its proof: a chunk that has common terms only is lost.)
+    does not lend either, nor what is beyond `LENDING_CHUNKS`. All of them count when messages are ranked. (After
+    "MaxScore", Turtle and Flood, "Query evaluation: strategies and optimizations", 1995, but without its proof: a chunk
+    that has common terms only is lost.)
     """
     leading: list[str] = []
     lending: list[str] = []
@@ -105,7 +108,7 @@ def leading_terms(frequencies: Mapping[str, int], count: int) -> tuple[list[str]
         total += number
         if total <= RANKED_CHUNKS or total == number:
             leading.append(term)
-        elif number < COMMON_SHARE * count:
+        elif number < COMMON_SHARE * count and total <= LENDING_CHUNKS:
             lending.append(term)
     return leading, lending
 
@@ -293,9 +296,11 @@ def rank(
     term."""
     if not lineages or not idf:
         return {}, []
-    cut = [_passages(message) for message in chain.from_iterable(lineages.values())]
-    columns = zip(*chain.from_iterable(cut), strict=True)
-    _, sessions, chunks, texts, names, days, are_questions, are_wanted, day_numbers = columns
+    messages = list(chain.from_iterable(lineages.values()))
+    cut = [_passages(message.terms) for message in messages]
+    texts = list(chain.from_iterable(cut))
+    rows = (message for message, passages in zip(messages, cut, strict=True) for _ in passages)
+    _, sessions, chunks, _, names, days, are_questions, are_wanted, day_numbers = zip(*rows, strict=True)
     called = {name for name in set(names) if not idf.keys().isdisjoint(name)}
     named = set(chain.from_iterable(called))
     asked = np.array([weight * NAMED if term in named else weight for term, weight in idf.items()])
@@ -347,14 +352,11 @@ def _best(
     return {root: score for root, score in scores if score}, matches
 
 
-def _passages(message: CandidateMessage) -> list[CandidateMessage]:
-    """A long message in parts of about the same length."""
-    size = len(message.terms)
-    count = max(1, round(size / PASSAGE_TERMS))
-    if count == 1:
-        return [message]
-    cuts = [size * number // count for number in range(count + 1)]
-    return [message._replace(terms=message.terms[start:end]) for start, end in pairwise(cuts)]
+def _passages(terms: Sequence[str]) -> list[Sequence[str]]:
+    """The terms of a long message in parts of about the same length."""
+    count = max(1, round(len(terms) / PASSAGE_TERMS))
+    cuts = [len(terms) * number // count for number in range(count + 1)]
+    return [terms[start:end] for start, end in pairwise(cuts)]
 
 
 def _begins(groups: Iterable[Sized]) -> Places:
@@ -375,11 +377,10 @@ def _nearness(days: Sequence[int], periods: Sequence[tuple[int, int]]) -> Array:
 def _overlaps(idf: Mapping[str, float], texts: Sequence[Sequence[str]]) -> tuple[Array, Array]:
     """How often each term stands in each text, its kin by their share; and the weight of the pairs of neighbours in the
     question that stand together in a text too."""
-    columns = dict.fromkeys(chain.from_iterable(texts), -1)
-    kin = _kin(idf, columns)
-    columns |= {word: column for column, word in enumerate([*idf, *kin])}
+    kin = _kin(idf, texts)
+    columns = {word: column for column, word in enumerate([*idf, *kin])}
     width = len(idf) + len(kin)
-    all_words = np.fromiter(map(columns.__getitem__, chain.from_iterable(texts)), int)
+    all_words = np.fromiter(map(columns.get, chain.from_iterable(texts), repeat(-1)), int)
     places = np.flatnonzero(all_words >= 0)
     words, rows = all_words[places], np.repeat(np.arange(len(texts)), list(map(len, texts)))[places]
     found = np.bincount(rows * width + words, minlength=len(texts) * width).reshape(len(texts), width)
@@ -398,12 +399,13 @@ def _overlaps(idf: Mapping[str, float], texts: Sequence[Sequence[str]]) -> tuple
     return counts, (together[:, :-1] * pairs).sum(axis=1) / (pairs.sum() or 1.0)
 
 
-def _kin(terms: Collection[str], words: Iterable[str]) -> dict[str, list[str]]:
-    """For each of the words that is no term, but shares its beginning with some: which."""
+def _kin(terms: Collection[str], texts: Iterable[Sequence[str]]) -> dict[str, list[str]]:
+    """For each word of the texts that is no term, but shares its beginning with some: which."""
     by_beginning: dict[str, list[str]] = {}
     for term in terms:
         if len(term) >= KIN_LETTERS and term.isalpha():
             by_beginning.setdefault(term[:KIN_LETTERS], []).append(term)
+    words = dict.fromkeys(chain.from_iterable(texts)) if by_beginning else ()
     near = [(word, by_beginning[word[:KIN_LETTERS]]) for word in words if word[:KIN_LETTERS] in by_beginning]
     found = {word: [term for term in alike if are_kin(word, term)] for word, alike in near if word not in terms}
     return {word: alike for word, alike in found.items() if alike}
@@ -436,9 +438,11 @@ def _stretch_scores(
 
 def _is_repeated(counts: Array, texts: Sequence[Sequence[str]]) -> Flags:
     """Which texts have more than `REPEATED` of their terms, and of those asked for, in common with the question."""
-    different = np.array([len(set(text)) for text in texts])
-    common: Flags = (counts >= 1).sum(axis=1) > REPEATED * np.maximum(different, counts.shape[1])
-    return common
+    common = (counts >= 1).sum(axis=1)
+    is_repeated: Flags = common > REPEATED * counts.shape[1]
+    for row in np.flatnonzero(is_repeated).tolist():
+        is_repeated[row] = common[row] > REPEATED * len(set(texts[row]))
+    return is_repeated
 
 
 def _may_answer(names: Sequence[tuple[str, ...]]) -> Flags:

@@ -255,6 +255,7 @@ async def test_of_much_the_newest_comes_first_and_nothing_is_lost(
 def test_in_a_large_store_rare_terms_lead() -> None:
     assert leading_terms({"ferri": 30, "ana": 900, "absent": 0}, 1_000) == (["absent", "ferri", "ana"], [])
     assert leading_terms({"ana": 2_000, "ferri": 30, "kayak": 1_500}, 10_000) == (["ferri", "kayak"], ["ana"])
+    assert leading_terms({"ferri": 30, "ana": 6_000, "kayak": 7_000}, 90_000) == (["ferri"], ["ana"])
     assert leading_terms({"ferri": 30, "ana": 9_000}, 10_000) == (["ferri"], [])
     assert leading_terms({"ana": 9_000, "absent": 0}, 10_000) == (["absent", "ana"], [])
 
