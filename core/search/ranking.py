@@ -299,7 +299,7 @@ def rank(
     messages = list(chain.from_iterable(lineages.values()))
     cut = [_passages(message.terms) for message in messages]
     texts = list(chain.from_iterable(cut))
-    rows = (message for message, passages in zip(messages, cut, strict=True) for _ in passages)
+    rows = chain.from_iterable(map(repeat, messages, map(len, cut)))
     _, sessions, chunks, _, names, days, are_questions, are_wanted, day_numbers = zip(*rows, strict=True)
     called = {name for name in set(names) if not idf.keys().isdisjoint(name)}
     named = set(chain.from_iterable(called))
