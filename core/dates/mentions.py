@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, timedelta
-from functools import cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
+from core.dates.grammar import words
 from core.dates.schedule import calendar_day, later
 from core.text.normalize import LETTER, bare, language_data
 
@@ -79,6 +80,14 @@ def named_months(text: str) -> frozenset[int]:
     return frozenset(mark.number for mark in _marks(bare(text[:LONGEST_CHARS])) if mark.letter == "M")
 
 
+@lru_cache(maxsize=10_000)
+def month_of(word: str) -> int | None:
+    """The month (1 for January) that a word is the name of, in any of the languages; shortened as in English."""
+    compared = bare(word)
+    mark = _mark(compared)
+    return words()["months"].get(compared) or (mark.number if mark.letter in ("M", "m") else None)
+
+
 def _times(one: Days, today: date, years_back: int) -> Iterator[tuple[int, int]]:
     if not one.months:
         yield one.first.toordinal(), one.last.toordinal()
@@ -115,7 +124,7 @@ def _phrases() -> tuple[dict[tuple[str, ...], Mark], dict[str, int], dict[str, M
 
 def _marks(text: str) -> list[Mark]:
     """Of folded text; ``x`` for what says nothing of days."""
-    whole, longest, begun = _phrases()
+    whole, longest, _ = _phrases()
     tokens = [found[0] for found in _TOKEN.finditer(text)]
     marks: list[Mark] = []
     place = 0
@@ -123,16 +132,19 @@ def _marks(text: str) -> list[Mark]:
         token, count = tokens[place], longest.get(tokens[place], 0)
         while count and tuple(tokens[place : place + count]) not in whole:
             count -= 1
-        if count:
-            mark = whole[tuple(tokens[place : place + count])]
-        elif token[0].isdecimal():
-            mark = _number(token)
-        else:
-            stems = (token[:-cut] for cut in range(1, min(_STAR_LETTERS + 1, len(token) - 2)))
-            mark = next((begun[stem] for stem in stems if stem in begun), Mark("," if token in ",،、" else "x"))
+        _add(marks, whole[tuple(tokens[place : place + count])] if count else _mark(token), token)
         place += count or 1
-        _add(marks, mark, token)
     return _settled(marks)
+
+
+def _mark(token: str) -> Mark:
+    """Of one word or number."""
+    whole, _, begun = _phrases()
+    if token[:1].isdecimal():
+        return _number(token)
+    stems = (token[:-cut] for cut in range(1, min(_STAR_LETTERS + 1, len(token) - 2)))
+    found = whole.get((token,)) or next((begun[stem] for stem in stems if stem in begun), None)
+    return found or Mark("," if token in tuple(",،、") else "x")
 
 
 def _number(token: str) -> Mark:

@@ -17,6 +17,7 @@ from zoneinfo import ZoneInfo
 
 from core.dates import periods
 from core.dates.grammar import MONTHS, WEEKDAYS, Phrase
+from core.dates.mentions import month_of
 from core.errors import Refused
 from core.review.pending import ANYWAY, insisting, typed
 from core.store.facts import CALLED, Fact, FactKind, FactOrigin, Facts, Grain
@@ -351,7 +352,7 @@ def _birthday(value: str) -> str | None:
     """A day of the year as ``3.5`` or ``3.5.1990``."""
     if (eastern := _EASTERN_DAY.fullmatch(value)) is not None:
         value = f"{int(eastern['day'])} {MONTHS[min(int(eastern['month']), 12) - 1]} {eastern['year'] or ''}"
-    words = [_english(word) for word in re.sub(r"[.,]", " ", value).split()]
+    words = [_english_time(word) for word in re.sub(r"[.,]", " ", value).split()]
     phrase = Phrase([word for word in words if word not in ("de", "den", "der", "of", "the")])
     found = phrase.month_day()
     if found is None:
@@ -361,7 +362,7 @@ def _birthday(value: str) -> str | None:
 
 def since_of(when: str | None, now: datetime, zone: ZoneInfo) -> tuple[datetime | None, Grain]:
     """From ``2026-05-03``, ``2026-05``, ``2026``, or how it is said, as ``desde maio``; None for what is no time."""
-    words = [_english(word) for word in (when or "").strip(" ,").split()]
+    words = [_english_time(word) for word in (when or "").strip(" ,").split()]
     text = " ".join(word for word in words if word not in ("de", "do", "mês", "mes", "du"))
     period = periods.read(text, now, zone) if text else None
     if period is None:
@@ -370,8 +371,13 @@ def since_of(when: str | None, now: datetime, zone: ZoneInfo) -> tuple[datetime 
     return period[0].astimezone(UTC), "year" if days >= 360 else "month" if days >= 28 else "day"
 
 
-def _english(word: str, table: Literal["kin", "things", "times"] = "times") -> str:
+def _english(word: str, table: Literal["kin", "things", "times"]) -> str:
     return _english_of(table).get(word.casefold(), word)
+
+
+def _english_time(word: str) -> str:
+    month = month_of(word)
+    return MONTHS[month - 1] if month else _english(word, "times")
 
 
 def _sentence(text: str) -> str:

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 
+from core.dates.mentions import month_of
 from core.errors import ToolError
 from core.facts.claims import sign
 from core.guard.fence import said as typed
@@ -70,7 +71,7 @@ class _Text:
     def has_word(self, term: str) -> bool:
         """Whether it holds a word in some form, or the number that the word is."""
         is_held = term in self.terms or any(_is_like(term, held) for held in self.terms)
-        return is_held or _numbers("counted").get(term, -1) in self.figures
+        return is_held or _counted().get(term, -1) in self.figures
 
     def speaks_of(self, term: str) -> bool:
         """Whether it holds the word, or another that is said of the same thing."""
@@ -90,9 +91,9 @@ class _Statement:
         self.text = _Text(self.content)
         nobody = ("", *_data()["words"]["nobody"])
         strict = [name for name in (*names, *_names_within(self.content)) if not _FIGURE.search(name)]
-        months = [word for word in words_of(plain(self.content)[0]) if word in _numbers("months")]
+        months = [word for word in words_of(plain(self.content)[0]) if month_of(word)]
         figures = _FIGURE.findall(fold(" ".join((self.content, *names))))
-        figures += [str(_numbers("months")[word]) for word in months]
+        figures += map(str, filter(None, map(month_of, months)))
         named = {term for name in (*strict, *months) for term in word_terms(name)}
         words = (one for one in word_terms(self.content) if not (one in named or one in nobody or one.isdecimal()))
         self.names = tuple(dict.fromkeys(name for name in strict if entity_key(name) not in nobody))
@@ -248,7 +249,7 @@ def figures_of(compared: str) -> frozenset[int]:
     """All numbers of a text, also those in words, of months, and in Han figures; a word that may be one counts."""
     found = {int(figure) for figure in re.findall(r"\d{1,40}", compared)}
     for word in re.findall(r"[^\W\d_]+(?:-[^\W\d_]+)?", compared):
-        number = _numbers("counted").get(word) or _numbers("months").get(word)
+        number = _counted().get(word) or month_of(word)
         found |= {number} if number else set()
     found |= {int(hour) % 12 for hour in re.findall(r"\b(1[3-9]|2[0-3])[:.h]?\d?", compared)}
     found |= {minutes for word, minutes in _data()["parts_of_an_hour"].items() if word in compared}
@@ -358,9 +359,9 @@ def _hints() -> dict[str, frozenset[str]]:
 
 
 @cache
-def _numbers(kind: str) -> Mapping[str, int]:
-    """Of the words of `counted` and of `months`, each line one more than the one before."""
-    lines = enumerate(_data()["words"][kind], 1)
+def _counted() -> Mapping[str, int]:
+    """The numbers in words, each line one more than the one before."""
+    lines = enumerate(_data()["words"]["counted"], 1)
     return {plain(word)[0]: number for number, line in lines for word in line.split()}
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.dates.mentions import mentioned
+from core.dates.mentions import mentioned, month_of
 
 TODAY = date(2026, 11, 23)
 
@@ -93,6 +93,7 @@ def _said(text: str) -> list[str]:
         ("vor drei Tagen", ["2026-11-20"]),
         ("zwei Wochen vor dem 3. Mai 2024", ["2024-04-19/2024-05-03"]),
         ("am 3. März 2024", ["2024-03-03"]),
+        ("am 3. Dez 2024", ["2024-12-03"]),
         ("letzte Woche", ["2026-11-16/2026-11-22"]),
         ("il y a deux semaines", ["2026-11-09/2026-11-15"]),
         ("le 3 mai 2024", ["2024-05-03"]),
@@ -177,6 +178,15 @@ def test_what_has_no_year_returns_each_year() -> None:
 )
 def test_what_names_no_time(text: str) -> None:
     assert mentioned(text, TODAY) == ()
+
+
+@pytest.mark.parametrize(
+    ("word", "month"),
+    [("May", 5), ("Jan", 1), ("märz", 3), ("février", 2), ("ocakta", 1), ("январю", 1), ("września", 9),
+     ("out", None), ("set", None), ("5", None), ("Maya", None), ("", None)],
+)  # fmt: skip
+def test_the_name_of_a_month(word: str, month: int | None) -> None:
+    assert month_of(word) == month
 
 
 @given(st.text(), st.dates())

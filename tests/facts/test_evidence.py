@@ -62,6 +62,7 @@ SAID = (
     ("Me mudé a Madrid en mayo", "El usuario vive en Madrid desde mayo", ("Madrid",)),
     ("J'habite à Lyon depuis 2020", "User has lived in Lyon since 2020", ("Lyon", "2020")),
     ("Я живу в Москве", "Пользователь живёт в Москве", ("Москва",)),
+    ("Porto, 3 czerwca", "Porto, 3 June", ("Porto", "3 June")),
     ("我住在里斯本", "用户住在里斯本", ("里斯本",)),
     ("我的生日是五月三号", "用户的生日是5月3日", ("5月3日",)),
     ("私の誕生日は5月3日です", "ユーザーの誕生日は5月3日", ("5月3日",)),
