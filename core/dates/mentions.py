@@ -1,8 +1,10 @@
 """Periods that a sentence names, in many languages, so that what was said then can count for more: ``on May 8th``,
 ``early January``, ``the two weeks after 3 December``, ``summer 2024``, ``昨天``.
 
-Pure. Words become marks, one letter each (``in early May`` is ``LPM``), and one grammar over these letters reads all
-languages. What has no year returns each year; nothing is certain, so nothing may be left out because of it.
+Pure. Words become marks, one letter each (``in early May`` is ``LPM``; `data/mentions.toml` has the words of each), and
+one grammar over these letters reads all languages. What has no year returns each year. Nothing is certain, so nothing
+may be left out because of it; but what is not meant as a time costs more than a time that is missed, so a word that is
+often something else (``may``, ``mars``, ``April``) is a month only beside what makes it one.
 """
 
 from __future__ import annotations
@@ -30,15 +32,15 @@ _TOKEN = re.compile(
 _STAR_LETTERS = 4
 _FORMS = re.compile(
     r"""
-    (?P<before>[N\#]?U[AV]L*|ULL?(?=[NnMYD]))?(?:
+    (?P<before>[N\#]?U[AV]L*|ULL?(?=[NnMYD]))?(?:     # two weeks after, the week of
       (?P<week>(?:[OBn][C&])?[OBn]ULL?(?:M(?:[L,]*Y)?|Y)|MOU)
     | (?P<day>D|[Nn](?:[C&][oL]*[Nn])?L?M(?:[L,]*Y)?|Y?M[Nn](?:[C&]L?[Nn](?!M))?(?:[L,]*Y)?)
     | (?P<running>(?:R|[BFT]U|U[BFT])L?[MSW](?![BFT])|[MSW]L?(?:R|[BFT]U|U[BFT])
-        |[BFT][N\#]?U|[N\#]?U[BFT]|UV|[N\#]U[GV]|n[GV]|[gV][N\#]U|[BFT][MWS]|[WMS][BFT]|R|[oL]W(?![BF]))
+        |[BFT][N\#]?U|[N\#]?U[BFT]|[N\#]UG|nG|V[N\#]U|[BFT][MWS]|[WMS][BFT]|R|[oL]W(?![BF]|[,oL]*[nNMD]))
     | (?P<month>(?:P(?:[C&]+P)?L?)?(?:YL?)?M(?:L?P)?(?:[L,]*Y)?)
     | (?P<season>(?<=[LBFTE])P?SL?Y?|PS|SL?Y|YL?S)
     | (?P<year>PL?Y|(?<=L)Y)
-    | (?P<each>(?<=o)n)
+    | (?P<each>(?<=o)n(?=[,&CEALoV]|$))
     )(?P<behind>[AV][N\#]U)?
     """,
     re.VERBOSE,
@@ -46,7 +48,8 @@ _FORMS = re.compile(
 
 
 class Mark(NamedTuple):
-    """A letter of the grammar, and the number, name or parts of a date behind it."""
+    """A letter of the grammar, and the number, unit or date behind it. A number is ``#`` in words, ``N`` in figures and
+    ``n`` as a day of the month; a date is ``D``, a year ``Y``, and what says nothing of days ``x``."""
 
     letter: str
     value: str = ""
@@ -64,20 +67,19 @@ class Days(NamedTuple):
     months: int = 0
 
 
-def mentioned(text: str, today: date, years_back: int = YEARS_BACK) -> tuple[tuple[int, int], ...]:
+def mentioned(text: str, today: date) -> tuple[tuple[int, int], ...]:
     """The first and last days (ordinals) of the periods named by a text that was said `today`; what returns as often
-    as it did and will within a year."""
-    found: list[Days] = []
+    as it did in `YEARS_BACK` and will within a year."""
     try:
-        found = _read(_marks(bare(text[:LONGEST_CHARS])[:LONGEST_CHARS]), today)[:MOST]
-        return tuple(dict.fromkeys(span for one in found for span in _times(one, today, years_back)))
+        found = _read(_marks(text), today)[:MOST]
+        return tuple(dict.fromkeys(span for one in found for span in _times(one, today)))
     except (OverflowError, ValueError):
         return ()  # before the year 1, or behind the year 9999
 
 
 def named_months(text: str) -> frozenset[int]:
     """The months (1 for January) that a text names, in any of the languages."""
-    return frozenset(mark.number for mark in _marks(bare(text[:LONGEST_CHARS])) if mark.letter == "M")
+    return frozenset(mark.number for mark in _marks(text) if mark.letter == "M")
 
 
 @lru_cache(maxsize=10_000)
@@ -85,16 +87,16 @@ def month_of(word: str) -> int | None:
     """The month (1 for January) that a word is the name of, in any of the languages; shortened as in English."""
     compared = bare(word)
     mark = _mark(compared)
-    return words()["months"].get(compared) or (mark.number if mark.letter in ("M", "m") else None)
+    return words()["months"].get(compared) or (mark.number if mark.letter in ("M", "m", "v") else None)
 
 
-def _times(one: Days, today: date, years_back: int) -> Iterator[tuple[int, int]]:
+def _times(one: Days, today: date) -> Iterator[tuple[int, int]]:
     if not one.months:
         yield one.first.toordinal(), one.last.toordinal()
         return
     length = (one.last - one.first).days
     begun = (today.year - one.first.year) * 12
-    for months in range(begun - years_back * 12, begun + 13, one.months):
+    for months in range(begun - YEARS_BACK * 12, begun + 13, one.months):
         first = later(one.first, months).toordinal()
         yield first, first + length
 
@@ -106,15 +108,10 @@ def _phrases() -> tuple[dict[tuple[str, ...], Mark], dict[str, int], dict[str, M
     whole: dict[tuple[str, ...], Mark] = {}
     longest: dict[str, int] = {}
     begun: dict[str, Mark] = {}
-    data = language_data("mentions", "core.dates")
-    weak = {bare(one.strip()) for one in data["weak"].split(",")}
-    for name, phrases in data["marks"].items():
+    for name, phrases in language_data("mentions", "core.dates")["marks"].items():
+        mark = Mark("#" if name[:1] == "N" else name[:1], name[1:])
         for phrase in (bare(one.strip()) for one in phrases.split(",")):
-            is_weak = name[:1] == "M" and (phrase.strip("*") in weak or (phrase.isascii() and len(phrase) < 5))
-            mark = Mark("m" if is_weak else "#" if name[:1] == "N" else name[:1], name[1:])
             tokens = tuple(found[0] for found in _TOKEN.finditer(phrase.removesuffix("*")))
-            if not tokens:
-                continue
             if phrase.endswith("*") and len(tokens) == 1:
                 begun.setdefault(tokens[0], mark)
             whole.setdefault(tokens, mark)
@@ -123,16 +120,15 @@ def _phrases() -> tuple[dict[tuple[str, ...], Mark], dict[str, int], dict[str, M
 
 
 def _marks(text: str) -> list[Mark]:
-    """Of folded text; ``x`` for what says nothing of days."""
     whole, longest, _ = _phrases()
-    tokens = [found[0] for found in _TOKEN.finditer(text)]
+    tokens = [found[0] for found in _TOKEN.finditer(bare(text[:LONGEST_CHARS])[:LONGEST_CHARS].rstrip("?!. "))]
     marks: list[Mark] = []
     place = 0
     while place < len(tokens):
         token, count = tokens[place], longest.get(tokens[place], 0)
         while count and tuple(tokens[place : place + count]) not in whole:
             count -= 1
-        _add(marks, whole[tuple(tokens[place : place + count])] if count else _mark(token), token)
+        _add(marks, whole[tuple(tokens[place : place + count])] if count else _mark(token))
         place += count or 1
     return _settled(marks)
 
@@ -157,42 +153,45 @@ def _number(token: str) -> Mark:
     return Mark("N", token) if len(token) < 3 else Mark("x")
 
 
-def _add(marks: list[Mark], mark: Mark, token: str) -> None:
+def _add(marks: list[Mark], mark: Mark) -> None:
     """Behind those before it: a month in figures and the sign for it are one, and so are a day and its sign."""
     before = marks[-1] if marks else Mark("x")
-    if before.letter in "N#" and (mark.letter in "dk" or (not mark.letter and token in _ORDINAL) or token == "."):
-        marks[-1] = Mark("M" if mark.letter == "k" else "n", before.value)
-    elif before.letter == "K" and mark.letter in "N#":
-        marks[-1] = Mark("M", mark.value)
-    elif mark.letter and mark.letter != "y":
+    pair = before.letter.replace("#", "N") + mark.letter.replace("#", "N")
+    if pair in ("Nd", "Nk", "KN"):
+        number = before.value or mark.value
+        marks[-1] = Mark("n" if pair == "Nd" else "M" if 1 <= int(number) <= 12 else "x", number)
+    elif mark.letter:
         marks.append(mark)
 
 
-_ORDINAL = frozenset(("st", "nd", "rd", "th", "º", "ª", "er", "-", "го"))  # noqa: RUF001
+_MONTH = re.compile(
+    r"""
+    [msv](?=[NnY]|[,Lp]Y) | (?<=[NnYP])[msv] | (?<=[Nn]p)[msv]  # a number or a part beside it
+    | (?<=[LBFEAV])[mv] | (?<=Up)[mv]                           # in, last; the weeks of
+    | [mv](?=C[Lp]*[Mmv]) | (?<=[Mmv][&C])[mv] | (?<=[Mmv][&C][Lp])[mv]
+    | (?<=T)m | m(?=P)
+    """,
+    re.VERBOSE,
+)
+_UNSETTLED = str.maketrans("msvp", "xxxL")
 
 
-def _settled(marks: list[Mark]) -> list[Mark]:
-    """With names of months that are other words too, where a number or a lead stands beside them."""
-    letters = "xx" + "".join(mark.letter for mark in marks) + "x"
-    for place, mark in enumerate(marks):
-        before, behind = letters[: place + 2], letters[place + 3]
-        is_dated = before[-1] in "NnY" or behind in "NnY" or re.search("[,L]Y", letters[place + 3 : place + 5])
-        is_led = before[-1] in "LPOBFTEAV" or behind == "P" or re.search("[Mm][&C]L?$", before)
-        if mark.letter == "s" or mark.letter == "m":
-            is_month = is_dated or (mark.letter == "m" and is_led)
-            marks[place] = Mark("M" if is_month else "x", mark.value)
-    return [mark if mark.letter != "M" or 1 <= mark.number <= 12 else Mark("x") for mark in marks]
+def _settled(marks: Sequence[Mark]) -> list[Mark]:
+    """With words that may be months as such, or as nothing, by what stands beside them; and with the ``and`` of
+    ``between … and …`` as ``to``."""
+    letters = _MONTH.sub("M", "".join(mark.letter for mark in marks)).translate(_UNSETTLED)
+    letters = re.sub("(E[^&Cx]*)&", r"\1C", letters)
+    return [mark._replace(letter=letter) for mark, letter in zip(marks, letters, strict=True)]
 
 
 def _read(marks: Sequence[Mark], today: date) -> list[Days]:
     letters = "".join(mark.letter for mark in marks)
     periods: list[Days] = []
-    end, before = 0, "x"
+    end = 0
     for match in _FORMS.finditer(letters):
         found = _of_form(match, marks, today)
-        if found and periods and _RANGE.fullmatch(before + letters[end : match.start()]):
+        if found and periods and _RANGE.fullmatch(letters, end, match.start()):
             found = _ranged(periods.pop(), found[0])
-        before = "E" if "E" in letters[max(0, match.start() - 3) : match.start()] else "x"
         periods += found
         end = match.end()
     return periods
@@ -200,17 +199,12 @@ def _read(marks: Sequence[Mark], today: date) -> list[Days]:
 
 def _of_form(match: re.Match[str], marks: Sequence[Mark], today: date) -> list[Days]:
     kind = next(kind for kind in _READERS if match[kind])
-    found = _READERS[kind](marks[match.start(kind) : match.end(kind)], today)
-    if len(found) > 1 and kind == "day" and found[0] < found[-1] and _BETWEEN.search(match.string[: match.start()]):
-        found = [found[0]._replace(last=found[-1].last)]
-    if found and (shift := match["before"] or match["behind"]):
-        place = match.start("before") if match["before"] else match.start("behind")
-        found = [_shifted(found[0], marks[place : place + len(shift)])]
-    return found
+    found = _READERS[kind](marks[slice(*match.span(kind))], today)
+    shift = "before" if match["before"] else "behind"
+    return [_shifted(found[0], marks[slice(*match.span(shift))])] if found and match[shift] else found
 
 
-_BETWEEN = re.compile("E[Lo]*$")
-_RANGE = re.compile("x[Lo]*C[Lo]*|E[Lo]*[&C][Lo]*")
+_RANGE = re.compile("[Lo]*C[Lo]*")
 
 
 def _ranged(first: Days, last: Days) -> list[Days]:
@@ -328,15 +322,22 @@ def _running(said: Sequence[Mark], today: date) -> list[Days]:
         return [_part(_around(relative.value[-1], int(relative.value[:-1]), today), by_letter)]
     if day := by_letter.get("n"):
         return [_around("d", -day.number, today)]  # as Chinese and Japanese count days
-    if unit := by_letter.get("U"):
-        count = by_letter["N"].number if "N" in by_letter else 1
-        if "N" in by_letter and "B" in by_letter:
-            return [Days(today - _DAYS[unit.value] * count * _DAY, today)]
-        return [_part(_around(unit.value, ahead * count, today), by_letter)]
+    if "U" in by_letter:
+        return _units(by_letter, ahead, today)
     if weekday := by_letter.get("W"):
         back = (today.weekday() - weekday.number) % 7 or 7 * ("B" in by_letter)
         return [_around("d", 7 - back if ahead > 0 else -back, today)]
     return [_named((_season if "S" in by_letter else _of_month)(said, today)[0], ahead, today)]
+
+
+def _units(by_letter: Mapping[str, Mark], ahead: int, today: date) -> list[Days]:
+    """``last week``, ``the last 3 days``, ``2 weeks ago``."""
+    unit, count = by_letter["U"].value, by_letter["N"].number if "N" in by_letter else 1
+    if "N" not in by_letter and unit == "d" and ahead:
+        return []  # the last day of something
+    if "N" in by_letter and "B" in by_letter:
+        return [Days(today - _DAYS[unit] * count * _DAY, today)]
+    return [_part(_around(unit, ahead * count, today), by_letter)]
 
 
 def _part(one: Days, by_letter: Mapping[str, Mark]) -> Days:
