@@ -471,9 +471,14 @@ class ProviderThread:
 
 
 def _run_loop(loop: asyncio.AbstractEventLoop) -> None:
-    # At its end the runner cancels what still runs and closes the loop.
+    # At its end the runner cancels what is left and closes the loop.
     with asyncio.Runner(loop_factory=lambda: loop) as runner:
         runner.get_loop().run_forever()
+        if running := asyncio.all_tasks(loop):
+            for task in running:
+                # After its first step: a connection that is cancelled before that is reported as never awaited.
+                loop.call_soon(task.cancel)
+            loop.run_until_complete(asyncio.wait(running))
 
 
 @contextmanager

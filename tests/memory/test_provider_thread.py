@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
 
 import pytest
 
+from core.memory.http import JsonService
 from core.memory.manager import ProviderThread
 
 
@@ -62,3 +64,24 @@ async def test_what_still_runs_ends_with_it_and_closing_twice_is_nothing() -> No
     assert await asyncio.to_thread(ended.wait, 5)
     await asyncio.wait([task])
     assert task.cancelled()
+
+
+async def test_a_call_that_begins_to_connect_as_the_thread_closes_ends_what_it_has_begun() -> None:
+    room, service = ProviderThread("guest"), JsonService("guest", "http://127.0.0.1:9")
+    here, begun, may_go = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
+
+    async def asking() -> None:
+        here.call_soon_threadsafe(begun.set)
+        may_go.wait(5)
+        await service.call("GET", "/")
+
+    task = asyncio.create_task(room.run(asking))
+    await begun.wait()
+    # Its loop is told to end in the round in which the call has a task made that connects.
+    closing = asyncio.create_task(room.close())
+    here.call_soon(may_go.set)
+    await asyncio.wait([task, closing])
+    assert task.cancelled()
+    # What has never begun would be reported as an error now.
+    del task
+    gc.collect()
