@@ -250,7 +250,8 @@ NEAR_TERMS = 2
 NAMED = 1.5
 """The name of somebody who speaks tells whose conversation is meant, however often it is said."""
 SPEAKER = 0.9
-"""For what was said by somebody whom the question names: people are asked about what they said."""
+"""For what was said by somebody whom the question names, or by who asks about themselves: people are asked about what
+they said."""
 DAY_WEIGHT = 0.2
 """The day counts a little for each message too, so that one is found by its day alone ("What about Wednesday?")."""
 PERIOD = 1.0
@@ -300,7 +301,7 @@ def rank(
     cut = [_passages(message.terms) for message in messages]
     texts = list(chain.from_iterable(cut))
     rows = chain.from_iterable(map(repeat, messages, map(len, cut)))
-    _, sessions, chunks, _, names, days, are_questions, are_wanted, day_numbers = zip(*rows, strict=True)
+    _, sessions, chunks, _, names, days, are_questions, are_wanted, day_numbers, are_own = zip(*rows, strict=True)
     called = {name for name in set(names) if not idf.keys().isdisjoint(name)}
     named = set(chain.from_iterable(called))
     asked = np.array([weight * NAMED if term in named else weight for term, weight in idf.items()])
@@ -320,6 +321,7 @@ def rank(
     covered = (asked * np.minimum(lent, 1.0)).sum(axis=1) / (asked.sum() or 1.0)
     raw = _bm25(lent, windows, asked) * covered**COVERAGE * (1 + NEAR * near) * are_wanted
     raw[is_repeated] *= REPEATED
+    raw[list(are_own)] *= 1 + SPEAKER
     if periods:
         near = 1 + PERIOD * _nearness(day_numbers, periods)
         raw *= near

@@ -164,7 +164,7 @@ class MessageMatch(NamedTuple):
 class CandidateMessage(NamedTuple):
     """A message as ranking sees it. `terms` are those of its text. `chunk` numbers the stretch of consecutive messages
     that it belongs to. `is_wanted`: it may be an answer; others only lend their words to their neighbours.
-    `day_number`: the ordinal of its day (UTC)."""
+    `day_number`: the ordinal of its day (UTC). `is_own`: who asks said it, and asks about themselves."""
 
     message_id: int
     session_id: int
@@ -175,3 +175,4 @@ class CandidateMessage(NamedTuple):
     is_question: bool
     is_wanted: bool
     day_number: int = 0
+    is_own: bool = False

@@ -108,10 +108,14 @@ def _spaced_terms(words: list[str], text: str) -> list[str]:
     return [*(one[0] for one in forms), *chain.from_iterable(one[1:] for one in forms), *signed_terms(text)]
 
 
+def _languages(words: list[str], text: str) -> tuple[str, ...]:
+    letters = set() if text.isascii() else set(_SIGNED_LATIN.findall(text.casefold()))
+    return languages_of(words, letters) if letters or not telling().isdisjoint(words) else ()
+
+
 def _forms(words: list[str], text: str) -> list[tuple[str, ...]] | None:
     """The terms of each word but stop words, its stem in the text's language first; None where that is English."""
-    letters = set() if text.isascii() else set(_SIGNED_LATIN.findall(text.casefold()))
-    languages = languages_of(words, letters) if letters or not telling().isdisjoint(words) else ()
+    languages = _languages(words, text)
     return list(filter(None, (_forms_of(word, languages) for word in words))) if languages else None
 
 
@@ -155,6 +159,17 @@ def date_terms(day: date) -> tuple[str, ...]:
 def asks_when(text: str) -> bool:
     folded = fold(text[:2000])
     return _WHEN.search(folded) is not None or (not text.isascii() and _any_of("when").search(folded) is not None)
+
+
+def is_of_oneself(text: str) -> bool:
+    """Whether people speak of themselves in it: ``my dentist``, ``habe ich``. Where a language leaves the word for I
+    out, that is not seen."""
+    known = language_data("words")["first_person"]
+    spaced, runs = parted(text[:2000])
+    words = words_of(spaced.casefold())
+    languages = _languages(words, spaced) or ("english",)
+    own = " ".join(known.get(name, "") for name in (*languages, "scripts")).split()
+    return not set(words).isdisjoint(own) or any(re.search(known["unspaced"], run) for run, _ in runs)
 
 
 def is_question(text: str) -> bool:

@@ -15,7 +15,7 @@ from core.search.results import LOOSE, WORDLESS
 from core.store.query import SearchQuery, SearchResults
 from core.store.sqlite import indexing
 from core.store.sqlite.database import Database
-from core.types import Scope
+from core.types import Account, Scope
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.stored_history import ANA, BEN, ROOM, START, StoredHistory
 
@@ -34,6 +34,10 @@ def recall(database: Database, clock: SteadyClock) -> Recall:
 
 async def _ask(recall: Recall, text: str, **changes: object) -> SearchResults:
     return await recall.recall(replace(MINE, text=text, **changes))  # type: ignore[arg-type]
+
+
+def _account(sender: str) -> Account:
+    return Account(platform="discord", user_id=sender)
 
 
 def _messages(findings: SearchResults) -> list[int]:
@@ -365,6 +369,28 @@ async def test_several_scopes_are_one_view(stored: StoredHistory, recall: Recall
     assert {found.session.id for found in (await recall.recall(query)).sessions} == {mine, room}
     browsed = await recall.recall(SearchQuery(scopes=frozenset({ANA, ROOM}), limit=10))
     assert [found.session.id for found in browsed.sessions] == [room, mine]
+
+
+async def test_who_asks_about_themselves_is_asked_about_their_own_words(stored: StoredHistory, recall: Recall) -> None:
+    echoed = "the boiler needs a new valve, so have the boiler valve replaced"
+    _, own, answer = await stored.session(["the boiler needs a new valve", echoed])
+    query = SearchQuery(scopes=frozenset({ANA}), messages=5, text="what was wrong with the boiler valve?")
+    asked = [hit.message_id for hit in (await recall.recall(query)).messages]
+    told = [
+        hit.message_id for hit in (await recall.recall(replace(query, text=f"what did I say, {query.text}"))).messages
+    ]
+    assert (asked, told) == ([answer, own], [own, answer])
+
+
+async def test_in_a_room_only_the_words_of_who_asks_are_theirs(stored: StoredHistory, recall: Recall) -> None:
+    session, *_ = await stored.session(scope=ROOM, platform="discord")
+    theirs = await stored.say(session, "the ferry to Porto, the ferry", sender="2")
+    await stored.say(session, "nothing", role="assistant")
+    await stored.say(session, "nothing", role="assistant")
+    own = await stored.say(session, "a ferry to Porto for the whole family", sender="1")
+    query = SearchQuery(scopes=frozenset({ROOM}), messages=2, text="which ferry to Porto is mine?")
+    for asker, first in ((_account("1"), own), (_account("2"), theirs), (None, theirs)):
+        assert (await recall.recall(replace(query, asker=asker))).messages[0].message_id == first
 
 
 async def test_commands_and_quotes_are_never_shown(stored: StoredHistory, recall: Recall) -> None:

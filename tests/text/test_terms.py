@@ -22,6 +22,7 @@ from core.text.terms import (
     date_terms,
     entity_key,
     irregular_forms,
+    is_of_oneself,
     is_smalltalk,
     keys_in,
     marks_of,
@@ -91,6 +92,25 @@ def test_when_is_asked() -> None:
     assert all(map(asks_when, ("什麼時候？", "フェリーはいつ", "언제였지?", "เมื่อไหร่", "９月何日")))
     assert not asks_when("猫在哪里？")
     assert {"yesterdai", "mondai", "月", "요일"} <= moment_terms()
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["what did i say?", "Is my dentist open?", "Wann habe ich den Termin?", "Où est-ce que j'ai vu le film ?",
+     "¿Cuándo fue mi cita?", "Benim doktorum kim, ne zaman?", "Когда у меня встреча?",
+     "我什麼時候去北京？", "私の猫はどこ", "내 고양이 어디"],
+)  # fmt: skip
+def test_people_speak_of_themselves(text: str) -> None:
+    assert is_of_oneself(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["When did Ana go?", "Quali sono i libri che ha letto Anna?", "¿Dónde vive la tía de Ana?", "Kto to jest?",
+     "Wo wohnt Mia?", "Когда встреча?", "他什么时候去北京", "언제 했나", "Who is Ben?", ""],
+)  # fmt: skip
+def test_people_speak_of_others(text: str) -> None:
+    assert not is_of_oneself(text)
 
 
 def test_every_form_is_marked() -> None:

@@ -26,7 +26,7 @@ from core.store.query import (
 from core.store.rows import DELEGATED, Connection, bounded, clean, meta, scope_parameter, timestamp, visible
 from core.store.sqlite.schema import SHOWN, STALE, day_of, in_list, list_value, scoped
 from core.text.normalize import SCOPE, VERSION, bare, is_unspaced
-from core.text.terms import is_question, name_terms, terms_of
+from core.text.terms import is_of_oneself, is_question, name_terms, terms_of
 
 Terms: TypeAlias = tuple[str, ...]
 
@@ -57,10 +57,10 @@ _JOINS = """
     CROSS JOIN messages ON messages.id = hits.rowid
     CROSS JOIN sessions ON sessions.id = messages.session_id
 """
-_OWN = """messages.role = 'user' AND (
+_OWN = """(messages.role = 'user' AND (
     sessions.scope_id IN (SELECT id FROM scopes WHERE key IN (SELECT value FROM json_each(:private)))
     OR addresses.platform || ':' || messages.sender_id IN (SELECT value FROM json_each(:accounts))
-)"""
+))"""
 _SENDER = "(messages.sender_id = :sender_id OR instr(' ' || bare(messages.sender_name), :sender) > 0)"
 _LINEAGE = f"""(sessions.id = :session OR COALESCE(sessions.root_id, (
     SELECT COALESCE(asking.root_id, asking.id) FROM sessions AS asking
@@ -110,9 +110,11 @@ class TextIndex:
         self._query = query
         self._conditions, self._parameters = _filters(query)  # beside `_VISIBLE`, which stands in every statement
         self._parameters["scopes"] = scope_parameter(query.scopes)
+        self._own, own = _own(query) if is_of_oneself(query.text) else ("0", {})
+        self._parameters |= own
         self._held: set[str] = set()  # terms with their scopes that were counted in chunks
         # To look up the place of each match costs a tenth of a search.
-        is_placed = "addresses." in self._conditions
+        is_placed = "addresses." in self._conditions + self._own
         self._places = "CROSS JOIN addresses ON addresses.id = sessions.address_id" if is_placed else ""
 
     def find(self, plan: SearchPlan) -> Iterator[MessageMatch]:
@@ -292,7 +294,7 @@ class TextIndex:
     def _of_chunks(self, ids: Sequence[int]) -> Iterable[Any]:
         return self._connection.execute(
             f"""
-            SELECT {_FIELDS}, chunks.place, {_CANDIDATE_TEXT}, ({self._conditions}) AS is_wanted
+            SELECT {_FIELDS}, chunks.place, {_CANDIDATE_TEXT}, ({self._conditions}) AS is_wanted, {self._own} AS is_own
             FROM json_each(:ids) CROSS JOIN chunks ON chunks.id = json_each.value
             CROSS JOIN messages ON messages.session_id = chunks.session_id
                 AND messages.id BETWEEN chunks.first_id AND chunks.last_id
@@ -309,7 +311,7 @@ class TextIndex:
             f"""
             SELECT {_FIELDS},
                 (SELECT COALESCE(MAX(place), -1) + 1 FROM chunks WHERE chunks.session_id = messages.session_id),
-                {_CANDIDATE_TEXT}, ({self._conditions}) AS is_wanted
+                {_CANDIDATE_TEXT}, ({self._conditions}) AS is_wanted, {self._own} AS is_own
             FROM messages CROSS JOIN sessions ON sessions.id = messages.session_id {self._places}
             WHERE messages.id > :until AND {SHOWN} AND {_VISIBLE}
             ORDER BY messages.id DESC LIMIT {TAIL_MESSAGES}
@@ -348,9 +350,10 @@ class TextIndex:
 
 def _candidate(row: Sequence[Any]) -> tuple[int, CandidateMessage]:
     """A row of a statement over candidates: its lineage, and the message."""
-    message_id, session_id, root, place, text, name, at, is_wanted = row
+    message_id, session_id, root, place, text, name, at, is_wanted, is_own = row
     said = (_short if len(text) <= SHORT_CHARS else _long)(text, name, at)
-    return root, CandidateMessage(message_id, session_id, place, *said, bool(is_wanted), EPOCH + int(at // 86_400))
+    day = EPOCH + int(at // 86_400)
+    return root, CandidateMessage(message_id, session_id, place, *said, bool(is_wanted), day, bool(is_own))
 
 
 _Said: TypeAlias = tuple[Terms, Terms, Terms, bool]
@@ -437,10 +440,7 @@ def _filters(query: SearchQuery) -> Filter:
         # A name begins where a word begins: Ana is not Diana. Names without blanks are found inside of others.
         filters.append((_SENDER, {"sender_id": sender, "sender": name if is_unspaced(name) else f" {name}"}))
     if query.is_own:
-        private = frozenset(scope for scope in query.scopes if not scope.is_room)
-        accounts = {scope.key.partition(":")[2] for scope in private} | ({query.asker.key} if query.asker else set())
-        listed = list_value(sorted(map(clean, accounts)))
-        filters.append((_OWN, {"private": scope_parameter(private), "accounts": listed}))
+        filters.append(_own(query))
     if query.after is not None:
         filters.append(("messages.created_at >= :after", {"after": timestamp(query.after)}))
     if query.before is not None:
@@ -452,6 +452,13 @@ def _filters(query: SearchQuery) -> Filter:
         is_elsewhere = f"(messages.session_id <> :{session} OR messages.id NOT BETWEEN :{first} AND :{last})"
         filters.append((is_elsewhere, dict(zip(names, map(bounded, span), strict=True))))
     return _joined(filters)
+
+
+def _own(query: SearchQuery) -> Filter:
+    """Said by who asks."""
+    private = frozenset(scope for scope in query.scopes if not scope.is_room)
+    accounts = {scope.key.partition(":")[2] for scope in private} | ({query.asker.key} if query.asker else set())
+    return _OWN, {"private": scope_parameter(private), "accounts": list_value(sorted(map(clean, accounts)))}
 
 
 def expression_of(plan: SearchPlan) -> str:
