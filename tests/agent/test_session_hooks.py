@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from core.types import Completion, Request, Usage
-from gateway.delivery import Delivery, memory_reply
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 
@@ -56,9 +55,7 @@ def plugged(home: Path) -> None:
 async def carried(harness: GatewayHarness, many: int) -> list[tuple[object, ...]]:
     """What the watcher has heard through the outbox, once it is so much."""
     watcher = sys.modules["mneme_plugin_watcher"]
-    services = harness.services
-    replies = {"memory": lambda address, reply_to: memory_reply(harness.memory)}
-    worker = asyncio.create_task(Delivery(services.inbox, services.outbox, services.clock, replies).run())
+    worker = asyncio.create_task(harness.delivery.run())
     async with asyncio.timeout(10):
         while len(watcher.HEARD) < many:
             watcher.TOLD.clear()

@@ -15,7 +15,6 @@ from structlog.testing import capture_logs
 from config.settings import Settings
 from core.memory.provider import Mode
 from gateway.check import CheckResult, check
-from gateway.delivery import Delivery, memory_reply
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 from tests.fixtures.provider_contract import ASKED, SAID
 from tests.fixtures.scripted_model import ScriptedModel
@@ -24,7 +23,7 @@ from tests.services.registry import SERVICES, Service, each
 
 pytestmark = pytest.mark.slow
 
-BOX_S = 1.0
+BOX_S = 0.5
 LATE = "a memory took too long and was skipped"
 
 
@@ -36,9 +35,7 @@ async def house(home: Path, service: Service, double: Double, mode: Mode = "hybr
     table = f'[memory]\nprefetch_timeout_s = {BOX_S}\n[memory.providers.{service.name}]\nmode = "{mode}"\n{written}\n'
     async with open_gateway(home, ScriptedModel(), table, variables={"SERVICE_KEY": KEY}) as made:
         assert not made.memory.warnings
-        services = made.services
-        replies = {"memory": lambda address, reply_to: memory_reply(made.memory)}
-        worker = asyncio.create_task(Delivery(services.inbox, services.outbox, services.clock, replies).run())
+        worker = asyncio.create_task(made.delivery.run())
         try:
             yield made
         finally:
