@@ -125,10 +125,6 @@ class Phrase:
         """``3rd`` or ``third``; -1 for ``last``."""
         return _ordinal(found[0]) if (found := self.read("ordinal")) else None
 
-    def number(self) -> int | None:
-        """A whole number: ``3``, ``three``, ``a couple of``."""
-        return int(_number(found[0])) if (found := self.read("number")) else None
-
     def month_day(self) -> Day | None:
         """``3 May``, ``the 3rd of May 2027``, ``May 3``."""
         start = self.at

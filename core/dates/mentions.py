@@ -77,6 +77,22 @@ def mentioned(text: str, today: date) -> tuple[tuple[int, int], ...]:
         return ()  # before the year 1, or behind the year 9999
 
 
+def named(text: str, today: date) -> tuple[date, date] | None:
+    """The first and last day of the one period that a text names as a whole; of what returns, as it has begun last."""
+    marks = [Mark("L"), *_marks(text, is_period=True)]
+    found = _read(marks, today)
+    if len(found) != 1 or not _WHOLE.fullmatch(_FORMS.sub("=", "".join(mark.letter for mark in marks))):
+        return None
+    if not found[0].months:
+        return found[0][:2]
+    years = (_in_year(found[0], today.year - back) for back in range(9))
+    # The 29 February only where there is one.
+    return next((one[:2] for one in years if one.first <= today and one.first.day == found[0].first.day), None)
+
+
+_WHOLE = re.compile("[LoW,]*=(?:[Lo]*C[Lo]*=)?")
+
+
 def named_months(text: str) -> frozenset[int]:
     """The months (1 for January) that a text names, in any of the languages."""
     return frozenset(mark.number for mark in _marks(text) if mark.letter == "M")
@@ -119,7 +135,8 @@ def _phrases() -> tuple[dict[tuple[str, ...], Mark], dict[str, int], dict[str, M
     return whole, longest, begun
 
 
-def _marks(text: str) -> list[Mark]:
+def _marks(text: str, *, is_period: bool = False) -> list[Mark]:
+    """`is_period`: it is nothing but the name of a period, so words that may be months are."""
     whole, longest, _ = _phrases()
     tokens = [found[0] for found in _TOKEN.finditer(bare(text[:LONGEST_CHARS])[:LONGEST_CHARS].rstrip("?!. "))]
     marks: list[Mark] = []
@@ -130,7 +147,7 @@ def _marks(text: str) -> list[Mark]:
             count -= 1
         _add(marks, whole[tuple(tokens[place : place + count])] if count else _mark(token))
         place += count or 1
-    return _settled(marks)
+    return _settled(marks, _ANY_MONTH if is_period else _MONTH)
 
 
 def _mark(token: str) -> Mark:
@@ -173,13 +190,14 @@ _MONTH = re.compile(
     """,
     re.VERBOSE,
 )
+_ANY_MONTH = re.compile("[msv]")
 _UNSETTLED = str.maketrans("msvp", "xxxL")
 
 
-def _settled(marks: Sequence[Mark]) -> list[Mark]:
-    """With words that may be months as such, or as nothing, by what stands beside them; and with the ``and`` of
+def _settled(marks: Sequence[Mark], month: re.Pattern[str]) -> list[Mark]:
+    """With words that may be months as such where they fit `month`, else as nothing; and with the ``and`` of
     ``between … and …`` as ``to``."""
-    letters = _MONTH.sub("M", "".join(mark.letter for mark in marks)).translate(_UNSETTLED)
+    letters = month.sub("M", "".join(mark.letter for mark in marks)).translate(_UNSETTLED)
     letters = re.sub("(E[^&Cx]*)&", r"\1C", letters)
     return [mark._replace(letter=letter) for mark, letter in zip(marks, letters, strict=True)]
 
@@ -256,7 +274,7 @@ def _day(said: Sequence[Mark], today: date) -> list[Days]:
     year, month, has_year = _month(said)
     days = [found for number in _values(said, "Nn") if (found := calendar_day(year, month, number))]
     if not days:
-        return _dated(date(year, month, 1), later(date(year, month, 1), 1) - _DAY, has_year)
+        return []
     if any(mark.letter == "&" for mark in said):
         return [Days(day, day, 0 if has_year else 12) for day in days]
     return _dated(days[0], max(days), has_year)
@@ -336,7 +354,7 @@ def _units(by_letter: Mapping[str, Mark], ahead: int, today: date) -> list[Days]
     if "N" not in by_letter and unit == "d" and ahead:
         return []  # the last day of something
     if "N" in by_letter and "B" in by_letter:
-        return [Days(today - _DAYS[unit] * count * _DAY, today)]
+        return [Days(_around(unit, -count, today).first, today)]
     return [_part(_around(unit, ahead * count, today), by_letter)]
 
 

@@ -167,9 +167,10 @@ def _words(name: str) -> frozenset[str]:
 
 
 @cache
-def _english_of(table: Literal["kin", "things", "times"]) -> Mapping[str, str]:
-    tables = (_data()["english_words"],) if table == "times" else _abroad(table).values()
-    return {word: english for known in tables for english, words in known.items() for word in words.split()}
+def _english_of(table: Literal["kin", "things"]) -> Mapping[str, str]:
+    return {
+        word: english for known in _abroad(table).values() for english, words in known.items() for word in words.split()
+    }
 
 
 def claims(text: str, now: datetime, zone: ZoneInfo, *, is_dictated: bool = False) -> list[Claim]:
@@ -352,7 +353,7 @@ def _birthday(value: str) -> str | None:
     """A day of the year as ``3.5`` or ``3.5.1990``."""
     if (eastern := _EASTERN_DAY.fullmatch(value)) is not None:
         value = f"{int(eastern['day'])} {MONTHS[min(int(eastern['month']), 12) - 1]} {eastern['year'] or ''}"
-    words = [_english_time(word) for word in re.sub(r"[.,]", " ", value).split()]
+    words = [_english_month(word) for word in re.sub(r"[.,]", " ", value).split()]
     phrase = Phrase([word for word in words if word not in ("de", "den", "der", "of", "the")])
     found = phrase.month_day()
     if found is None:
@@ -362,22 +363,20 @@ def _birthday(value: str) -> str | None:
 
 def since_of(when: str | None, now: datetime, zone: ZoneInfo) -> tuple[datetime | None, Grain]:
     """From ``2026-05-03``, ``2026-05``, ``2026``, or how it is said, as ``desde maio``; None for what is no time."""
-    words = [_english_time(word) for word in (when or "").strip(" ,").split()]
-    text = " ".join(word for word in words if word not in ("de", "do", "mês", "mes", "du"))
-    period = periods.read(text, now, zone) if text else None
+    period = periods.read((when or "").strip(" ,"), now, zone)
     if period is None:
         return None, "day"
     days = (period[1] - period[0]).days
     return period[0].astimezone(UTC), "year" if days >= 360 else "month" if days >= 28 else "day"
 
 
-def _english(word: str, table: Literal["kin", "things", "times"]) -> str:
+def _english(word: str, table: Literal["kin", "things"]) -> str:
     return _english_of(table).get(word.casefold(), word)
 
 
-def _english_time(word: str) -> str:
+def _english_month(word: str) -> str:
     month = month_of(word)
-    return MONTHS[month - 1] if month else _english(word, "times")
+    return MONTHS[month - 1] if month else word
 
 
 def _sentence(text: str) -> str:

@@ -41,6 +41,7 @@ def _said(text: str, now: datetime = NOW) -> str | None:
         ("last month", "2026-10-01/2026-11-01"),
         ("this year", "2026-01-01/2027-01-01"),
         ("last year", "2025-01-01/2026-01-01"),
+        ("next week", "2026-11-23/2026-11-30"),
         ("in the last 3 days", "2026-11-17/2026-11-21"),
         ("past two weeks", "2026-11-02/2026-11-21"),
         ("the last 6 months", "2026-05-01/2026-11-21"),
@@ -84,6 +85,16 @@ def _said(text: str, now: datetime = NOW) -> str | None:
         ("2026-05-01T10:30:00Z", "2026-05-01T10:30/2026-05-01T10:31"),
         ("since March", "2026-03-01/2026-04-01"),
         ("since yesterday", "2026-11-19/2026-11-20"),
+        ("this may", "2026-05-01/2026-06-01"),
+        ("summer 2025", "2025-06-01/2025-09-01"),
+        ("3 to 10 May", "2026-05-03/2026-05-11"),
+        ("early January", "2026-01-01/2026-01-11"),
+        ("letzte Woche", "2026-11-09/2026-11-16"),
+        ("vor zwei Wochen", "2026-11-02/2026-11-09"),
+        ("mars", "2026-03-01/2026-04-01"),
+        ("desde maio", "2026-05-01/2026-06-01"),
+        ("3 мая 2025", "2025-05-03/2025-05-04"),
+        ("上个月", "2026-10-01/2026-11-01"),
     ],
 )
 def test_what_people_write(text: str, expected: str) -> None:
@@ -94,8 +105,10 @@ def test_what_people_write(text: str, expected: str) -> None:
     "text",
     [
         "", " ", "banana", "last", "in", "ago", "3", "3 days", "since", "between May", "may be", "last banana",
-        "31 february", "2026-13", "2026-02-30", "99/99/2026", "yesterday ferry", "99999 years ago", "0001-01-01 x",
-        "next week", "the ferry in May", "a b c d e f g h i j", "9999-12-31", "12:30", "\0", "\ud800",
+        "31 february", "2026-13", "2026-02-30", "99/99/2026", "yesterday ferry", "99999 years ago",
+        "may and june", "may ferry", "3 may 2", "mayday", "ein Tag", "lundi ou mardi",
+        "0001-01-01 x",
+        "the ferry in May", "a b c d e f g h i j", "9999-12-31", "12:30", "\0", "\ud800",
     ],
 )  # fmt: skip
 def test_what_names_no_stretch_of_time(text: str) -> None:

@@ -243,7 +243,7 @@ def test_filters_and_words(text: str, words: str, fields: dict[str, Any]) -> Non
         ("after:31 february", "is no date"),
         ("in:here ferry", "is neither the number of a session nor a time"),
         ("in:\u0663 ferry", "is neither the number"),
-        ("on:mars ferry", "neither a platform nor a date"),
+        ("on:pluto ferry", "neither a platform nor a date"),
         ("platform:a/b ferry", "is no platform"),
         ("title: ferry", "nothing behind"),
         ('from:"" ferry', "nothing behind"),
