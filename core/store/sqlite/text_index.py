@@ -110,12 +110,8 @@ class TextIndex:
         self._query = query
         self._conditions, self._parameters = _filters(query)  # beside `_VISIBLE`, which stands in every statement
         self._parameters["scopes"] = scope_parameter(query.scopes)
-        self._own, own = _own(query) if is_of_oneself(query.text) else ("0", {})
-        self._parameters |= own
         self._held: set[str] = set()  # terms with their scopes that were counted in chunks
-        # To look up the place of each match costs a tenth of a search.
-        is_placed = "addresses." in self._conditions + self._own
-        self._places = "CROSS JOIN addresses ON addresses.id = sessions.address_id" if is_placed else ""
+        self._places = _places(self._conditions)
 
     def find(self, plan: SearchPlan) -> Iterator[MessageMatch]:
         """The messages of a plan, best first, lazily."""
@@ -291,32 +287,39 @@ class TextIndex:
                 parameters,
             )
 
+    @cached_property
+    def _is_own(self) -> Filter:
+        """Whether a candidate is of who asks; of none where they do not ask about themselves."""
+        return _own(self._query) if is_of_oneself(self._query.text) else ("0", {})
+
     def _of_chunks(self, ids: Sequence[int]) -> Iterable[Any]:
+        own, values = self._is_own
         return self._connection.execute(
             f"""
-            SELECT {_FIELDS}, chunks.place, {_CANDIDATE_TEXT}, ({self._conditions}) AS is_wanted, {self._own} AS is_own
+            SELECT {_FIELDS}, chunks.place, {_CANDIDATE_TEXT}, ({self._conditions}) AS is_wanted, {own} AS is_own
             FROM json_each(:ids) CROSS JOIN chunks ON chunks.id = json_each.value
             CROSS JOIN messages ON messages.session_id = chunks.session_id
                 AND messages.id BETWEEN chunks.first_id AND chunks.last_id
-            CROSS JOIN sessions ON sessions.id = messages.session_id {self._places}
+            CROSS JOIN sessions ON sessions.id = messages.session_id {_places(self._conditions, own)}
             WHERE {SHOWN} AND {_VISIBLE}
             """,
-            {**self._parameters, "ids": list_value(ids)},
+            {**self._parameters, **values, "ids": list_value(ids)},
         )
 
     @cached_property
     def _tail(self) -> list[tuple[int, CandidateMessage]]:
         """What is in no chunk yet, with the lineage of each."""
+        own, values = self._is_own
         rows = self._connection.execute(
             f"""
             SELECT {_FIELDS},
                 (SELECT COALESCE(MAX(place), -1) + 1 FROM chunks WHERE chunks.session_id = messages.session_id),
-                {_CANDIDATE_TEXT}, ({self._conditions}) AS is_wanted, {self._own} AS is_own
-            FROM messages CROSS JOIN sessions ON sessions.id = messages.session_id {self._places}
+                {_CANDIDATE_TEXT}, ({self._conditions}) AS is_wanted, {own} AS is_own
+            FROM messages CROSS JOIN sessions ON sessions.id = messages.session_id {_places(self._conditions, own)}
             WHERE messages.id > :until AND {SHOWN} AND {_VISIBLE}
             ORDER BY messages.id DESC LIMIT {TAIL_MESSAGES}
             """,
-            {**self._parameters, "until": until(self._connection)},
+            {**self._parameters, **values, "until": until(self._connection)},
         )
         return list(map(_candidate, rows))
 
@@ -346,6 +349,12 @@ class TextIndex:
             SELECT {_FIELDS}, -hits.score, (SELECT COUNT(*) FROM hits)
             FROM hits {_JOINS} {self._places} WHERE {_VISIBLE} AND {self._conditions}
         """
+
+
+def _places(*conditions: str) -> str:
+    """The join that conditions on addresses need; to look up the place of each match costs a tenth of a search."""
+    is_placed = any("addresses." in condition for condition in conditions)
+    return "CROSS JOIN addresses ON addresses.id = sessions.address_id" if is_placed else ""
 
 
 def _candidate(row: Sequence[Any]) -> tuple[int, CandidateMessage]:
