@@ -110,7 +110,8 @@ class Source:
         for kind, path in self._parts:
             (_, read), title = FORMATS[kind], self._shown(path)
             try:
-                with path.open("rb") as stream:
+                # Each time that a file is waited for, the thread that writes takes the interpreter.
+                with path.open("rb", _LINE_BYTES) as stream:
                     yield from read(stream, title, self._choices)
             except OSError as error:
                 raise HistoryError(f"{title} cannot be read: {error.strerror or error}.") from error

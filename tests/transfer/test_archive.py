@@ -170,6 +170,8 @@ async def test_a_bad_line_is_refused_with_its_number_and_the_rest_is_kept(databa
         line(at=None),
         line(scope="everyone"),
         line(id=7),
+        line() + "," + line(),
+        line() + line(),
     ]
     report = await take(database, ["\ufeff" + line("first"), "", *bad, "   \n", line("last") + "\r\n"])
     assert (report.taken, report.refused) == (2, len(bad))
@@ -184,6 +186,32 @@ async def test_odd_text_never_breaks_an_import(database: Database) -> None:
     ]
     assert (await take(database, odd)).taken == 2
     assert (await take(database, odd)).known == 2
+
+
+async def test_what_the_standard_parser_takes_is_taken(database: Database) -> None:
+    deep = "[" * 500 + "]" * 500
+    odd: list[str | bytes] = [
+        line("half an emoji", sender="\ud83d"),
+        line("first").replace('"text"', f'"more": [NaN, -Infinity, {deep}], "text": "zeroth", "text"'),
+        line("wide").encode("utf-16"),
+        line("blanks").replace(",", " \t,\r "),
+    ]
+    report = await take(database, odd)
+    assert (report.taken, report.reasons) == (4, [])
+    found = [(one["text"], one.get("sender")) for one in await exported(database)]
+    assert found == [("half an emoji", "\ufffd"), ("first", None), ("wide", None), ("blanks", None)]
+
+
+async def test_quotes_keep_their_place_and_are_not_counted(database: Database) -> None:
+    kinds = ["quote", None, "quote", None, None]
+    lines = [line(str(number), id=str(number), kind=kind, role="assistant") for number, kind in enumerate(kinds)]
+    assert (await take(database, lines[1:3])).taken == 2
+    again = await take(database, [*lines, *lines])
+    assert (again.taken, again.known) == (3, 7)
+    assert [(one["text"], one.get("kind")) for one in await exported(database)] == [
+        ("1", None), ("2", "quote"), ("0", "quote"), ("3", None), ("4", None)
+    ]  # fmt: skip
+    assert [session["messages"] for session in await sessions(database)] == [3]
 
 
 async def test_export_comes_back_as_it_was_in_another_home(database: Database, tmp_path: Path) -> None:

@@ -15,9 +15,9 @@ def _segments(connection: sqlite3.Connection) -> int:
 
 
 async def test_many_sessions_share_a_transaction(database: Database) -> None:
-    await take(database, [line(f"ferry {number}", session=f"s{number // 10}") for number in range(1200)])
-    assert await database.read(_segments) == 2, "one for each transaction: 1,000 and 200"
-    assert [one["messages"] for one in await sessions(database)] == [10] * 120
+    await take(database, [line(f"ferry {number}", session=f"s{number // 10}") for number in range(2200)])
+    assert await database.read(_segments) == 2, "one for each transaction: 2,000 and 200"
+    assert [one["messages"] for one in await sessions(database)] == [10] * 220
 
 
 async def test_a_damaged_index_takes_no_message_from_an_import(tmp_path: Path) -> None:
