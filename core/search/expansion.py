@@ -49,14 +49,18 @@ RERANK_TOKENS = 200
 RERANK_WEIGHT = 1_000.0
 """No other list changes the order of what the model has put in order."""
 NOT_RERANKED = "What was found could not be put in order by the model."
+NONE_NAMED = "The model names none of what was found as an answer; it stands in the order of the search."
 _NUMBERS = TypeAdapter(Annotated[list[int], Field(max_length=10 * RERANKED)])
 
+HELPED = 16
+"""Of so many searches it is known what the model said, for their further pages."""
 CALLS_AT_ONCE = 3
 TRANSCRIPT_CHARS = 100_000
 SUMMARY_CHARS = (400, 2_000)
 """The shortest and the longest that is asked for; between them, what two thirds of the caller's budget allow."""
 SUMMARY_TOKENS = 2_000
 EARLIER, LATER = "[… earlier messages left out]\n", "\n[… later messages left out]"
+_Helped = tuple[list[RankedList], list[str | None]]
 _log = structlog.get_logger("expansion")
 
 
@@ -79,6 +83,7 @@ class ExpandedRecall:
 
     def __post_init__(self) -> None:
         self._calls = asyncio.Semaphore(CALLS_AT_ONCE)
+        self._helped: dict[SearchQuery, _Helped] = {}
 
     async def recall(self, query: SearchQuery) -> SearchResults:
         """Helps only where the query says so; filters in its text hold for every search made of it."""
@@ -89,14 +94,10 @@ class ExpandedRecall:
         started = time.perf_counter()
         asked = read_filters(query, self.clock.now(), self.zone)
         # The filters are taken out: what is left must not be read as filters once more.
-        plain = replace(asked.query, is_prose=True, budget_chars=None)
-        is_searched = bool(plain.text.strip()) and plain.around is None
-        helps = ([self._expand] * is_expanded + [self._rerank] * is_reranked) * is_searched
-        lists: list[RankedList] = []
-        notes = [await help_(plain, lists) for help_ in helps]
-        # The best of all are one page: asked again, the model may say something else.
-        found = await self.plain.recall(replace(plain, page=1) if lists else plain, lists)
-        found = replace(found, has_more=found.has_more and not lists)
+        plain = replace(asked.query, is_prose=True, budget_chars=None, is_expanded=is_expanded, is_reranked=is_reranked)
+        is_helped = (is_expanded or is_reranked) and bool(plain.text.strip()) and plain.around is None
+        lists, notes = await self._help(plain) if is_helped else ([], [])
+        found = await self.plain.recall(plain, lists)
         if query.is_summarized and found.sessions:
             found = await self._summarized(found, plain, query.budget_chars)
         if query.budget_chars is not None:
@@ -104,6 +105,20 @@ class ExpandedRecall:
             found = within(found, max(query.budget_chars // 6, query.budget_chars - spent_chars))
         took_ms = round((time.perf_counter() - started) * 1000, 3)
         return replace(found, query=query.text, note=joined([*asked.notes, found.note, *notes]), took_ms=took_ms)
+
+    async def _help(self, query: SearchQuery) -> _Helped:
+        """What the model adds, and notes on it. Asked again it may say something else: a further page goes on in the
+        order of the first, as long as that is known."""
+        first = replace(query, page=1, hidden=())
+        known = self._helped.pop(first, None)
+        if known is None or query.page <= 1:
+            lists: list[RankedList] = []
+            helps = [self._expand] * query.is_expanded + [self._rerank] * query.is_reranked
+            known = lists, [await help_(query, lists) for help_ in helps]
+        self._helped[first] = known
+        while len(self._helped) > HELPED:
+            del self._helped[next(iter(self._helped))]
+        return known
 
     async def _expand(self, query: SearchQuery, lists: list[RankedList]) -> str | None:
         """Adds what is found for each search that the model makes of the question; a note on it."""
@@ -129,10 +144,11 @@ class ExpandedRecall:
             return None
         try:
             async with asyncio.timeout(self.model_s):
-                lists.append(RankedList(RERANK_WEIGHT, await self._ordered(query, found.messages)))
+                ordered = await self._ordered(query, found.messages)
         except (ModelError, TimeoutError, ValidationError) as error:
             return f"{NOT_RERANKED} {error}" if isinstance(error, ModelError) else NOT_RERANKED
-        return None
+        lists.append(RankedList(RERANK_WEIGHT, ordered))
+        return None if ordered else NONE_NAMED
 
     async def _ordered(self, query: SearchQuery, hits: Sequence[Hit]) -> list[int]:
         """The ids of those that the model names, best first. Raises ModelError, ValidationError."""

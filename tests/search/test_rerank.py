@@ -9,7 +9,8 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from core.errors import ModelError
-from core.search.expansion import NOT_RERANKED, RERANKED, ExpandedRecall
+from core.search import expansion
+from core.search.expansion import NONE_NAMED, NOT_RERANKED, RERANKED, ExpandedRecall
 from core.search.recall import Recall
 from core.store.query import SearchQuery, SearchResults
 from core.store.sessions import Conversations
@@ -106,7 +107,46 @@ async def test_what_is_no_list_of_numbers_leaves_the_order(database: Database, p
 @pytest.mark.parametrize("answer", ["[]", "[99, -1, 0]", f"[{'9' * 30}]"])
 async def test_numbers_of_nothing_leave_it_too(database: Database, plain: list[int], answer: str) -> None:
     found = await _reranked(database, answer)
-    assert (_ids(found), found.note) == (plain, None)
+    assert (_ids(found), found.note) == (plain, NONE_NAMED)
+
+
+@pytest.mark.parametrize("answer", ["[5, 4]", "[]", "none"])
+async def test_pages_go_on_in_the_order_of_the_first(database: Database, plain: list[int], answer: str) -> None:
+    as_found = await Recall(database, SteadyClock()).recall(MINE)
+    wanted = [one.matches[0].message_id for one in as_found.sessions]
+    if "5" in answer:
+        wanted.sort(key=[plain[4], plain[3], *wanted].index)
+    model = ScriptedModel(says(answer), says("[1]"))
+    helped = _helped(database, model, False, True)
+    pages = [await helped.recall(replace(MINE, limit=2, text=f"page:{page} {MINE.text}")) for page in (1, 2, 3)]
+    assert [page.has_more for page in pages] == [True, True, False]
+    assert [one.matches[0].message_id for page in pages for one in page.sessions] == wanted
+    assert [page.note for page in pages] == [pages[0].note] * 3
+    assert len(model.requests) == 1
+    assert _ids(await helped.recall(replace(MINE, limit=2))) == plain, "searched for once more, the model is asked anew"
+
+
+async def test_a_further_page_that_nobody_saw_the_first_of(database: Database, plain: list[int]) -> None:
+    """As from the command line: the order is asked for, and what stands first in it is not shown."""
+    found = await _reranked(database, "[5, 4]", page=2, limit=2)
+    assert {one.matches[0].message_id for one in found.sessions} < {*plain[:3]}
+    other = await _reranked(database, "[5, 4]", page=9)
+    assert (other.sessions, other.note) == ((), "There is nothing more on page 9.")
+
+
+async def test_the_pages_of_the_last_searches_are_known_and_nobody_elses(
+    database: Database, plain: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(expansion, "HELPED", 2)
+    model = ScriptedModel()
+    helped = _helped(database, model, False, True)
+    for text in ("one ferry", "two ferry", "three ferry"):
+        await helped.recall(replace(MINE, text=text))
+    for text, calls in (("three ferry", 3), ("two ferry", 3), ("one ferry", 4)):
+        await helped.recall(replace(MINE, text=text, page=2))
+        assert len(model.requests) == calls
+    theirs = await helped.recall(replace(MINE, text="one ferry", page=2, limit=5, scopes=frozenset({BEN})))
+    assert theirs.sessions == ()
 
 
 async def test_a_model_that_fails_or_is_slow_is_not_waited_for(database: Database, plain: list[int]) -> None:

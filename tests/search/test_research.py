@@ -113,13 +113,17 @@ async def test_the_question_weighs_more_than_one_search_and_less_than_many(
     assert _sessions(await _ask(database, "ferry", "boat", "the boat", "boats")) == [boat, ferry]
 
 
-async def test_the_best_of_all_searches_are_one_page(stored: StoredHistory, database: Database) -> None:
+async def test_pages_of_all_searches_together_are_everything_once(stored: StoredHistory, database: Database) -> None:
     for number in range(6):
         await stored.session([f"the ferry {number}"])
         await stored.session([f"the boat {number}"])
-    found = await _ask(database, "ferry", "boat", limit=4)
-    assert (len(found.sessions), found.has_more) == (4, False)
-    assert len({*_sessions(found)}) == 4
+    model = ScriptedModel(says('["boat"]'))
+    research, query = _research(database, model), replace(MINE, text="ferry", limit=4)
+    pages = [await research.recall(replace(query, page=page)) for page in (1, 2, 3)]
+    assert [page.has_more for page in pages] == [True, True, False]
+    assert sorted(id_ for page in pages for id_ in _sessions(page)) == list(range(1, 13))
+    assert {page.note for page in pages} == {"I also searched for “boat”."}
+    assert len(model.requests) == 1
 
 
 async def test_texts_keep_the_budget_of_the_caller(stored: StoredHistory, database: Database) -> None:
