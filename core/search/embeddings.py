@@ -54,13 +54,21 @@ class EmbeddingRetriever:
     def __post_init__(self) -> None:
         self._rests_until = 0.0
         self._batch = BATCH
+        self._size = 0  # of a vector as it is kept, in bytes, once the service has made one
+        self._asked = "", np.zeros(0, np.float32)  # the last question: to put in order what it finds, it is asked twice
 
     async def retrieve(self, query: SearchQuery) -> Sequence[MessageMatch]:
         if self._rests_until > monotonic() or not (typed := masked(clean(query.text))[:QUESTION_CHARS].strip()):
             return ()
         try:
-            (vector,) = await self._embedded([self.query_prefix + typed], QUESTION)
+            last, vector = self._asked
+            if last != typed or 2 * len(vector) != self._size:
+                (vector,) = await self._embedded([self.query_prefix + typed], QUESTION)
+                self._asked = typed, vector
             return await self.database.read(lambda connection: _nearest(connection, query, self.model, vector))
+        except Refused:
+            # This question alone; a service that refuses everything is known by what `tend` asks it.
+            return ()
         except MnemeError as error:
             self._rest(error)
             return ()
@@ -69,7 +77,9 @@ class EmbeddingRetriever:
         """Vectors for the next messages without one; True while there are more."""
         if self._rests_until > monotonic() or not await self.database.has_room(0):
             return False
-        taken = await self.database.read(lambda connection: vectors.waiting(connection, self.model, self._batch))
+        taken = await self.database.read(
+            lambda connection: vectors.waiting(connection, self.model, self._size, self._batch)
+        )
         if taken.last == taken.until:
             return False
         texts = [
@@ -85,7 +95,7 @@ class EmbeddingRetriever:
         if texts:
             fitting = round(len(texts) * BATCH_S / max(monotonic() - began_s, 0.001))
             self._batch = max(1, min(fitting, 2 * self._batch, BATCH))
-        await self.database.write(lambda connection: vectors.keep(connection, self.model, taken, found))
+        await self.database.write(lambda connection: vectors.keep(connection, self.model, self._size, taken, found))
         return True
 
     async def probe(self) -> str:
@@ -95,7 +105,7 @@ class EmbeddingRetriever:
 
     async def state(self) -> str:
         """For the owner, as a clause."""
-        many = await self.database.read(lambda connection: vectors.count_waiting(connection, self.model))
+        many = await self.database.read(lambda connection: vectors.count_waiting(connection, self.model, self._size))
         waits = (
             f"about {many:,} messages wait for a vector of {self.model}" if many else f"{self.model}, all vectors made"
         )
@@ -122,13 +132,15 @@ class EmbeddingRetriever:
         answer = await self.service.call("POST", "/embeddings", asked, patience=patience, is_repeatable=True)
         try:
             rows = sorted(objects(answer, "data"), key=lambda one: one["index"])
-            found = np.array([one["embedding"] for one in rows], np.float32)
-            lengths = np.linalg.norm(found, axis=1, keepdims=True)
-        except (KeyError, TypeError, ValueError) as error:
+            with np.errstate(over="ignore"):
+                found = np.array([one["embedding"] for one in rows], np.float32)
+                lengths = np.linalg.norm(found, axis=1, keepdims=True)
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise DeliveryError("the embedding service answers with something else than vectors") from error
-        if len(found) != len(texts) or not np.isfinite(lengths).all() or not lengths.all():
+        if found.ndim != 2 or len(found) != len(texts) or not np.isfinite(lengths).all() or not lengths.all():
             raise DeliveryError("the embedding service answers with other vectors than it was asked for")
         self.error = ""
+        self._size = 2 * found.shape[1]
         return list(found / lengths)
 
     def _rest(self, error: MnemeError) -> None:

@@ -109,7 +109,8 @@ class Recall:
             return None
         if query.page > 1:
             return results.PAGE_EMPTY.format(page=query.page)
-        wider = await self._routed(replace(everywhere, limit=1)) if is_limited else found
+        # By words alone, as it says: something is always near in meaning.
+        wider = await self._routed(replace(everywhere, limit=1, is_incognito=True)) if is_limited else found
         is_typed = bool(parse(query.text).alternatives) and not is_question(query.text)
         words = any_of(asked_for(query.text)).terms
         return results.nothing(words, is_typed=is_typed, is_limited=is_limited, is_wider=bool(wider.sessions))

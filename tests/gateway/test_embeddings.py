@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from config.settings import Settings, SettingsError
-from core.search.embeddings import BATCH
+from core.search.embeddings import BATCH, PASSAGES
 from core.store.sqlite.database import Database
 from gateway.check import CheckResult, check
 from gateway.services import embeddings
@@ -25,6 +25,12 @@ from tests.services.doubles.double import KEY, running
 
 CAR = "The hatchback broke down beside the bakery"
 ASKED = "What happened to my car last week?"
+
+
+@pytest.fixture(autouse=True)
+def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine may take longer for a question than a person waits."""
+    monkeypatch.setattr("core.search.embeddings.QUESTION", PASSAGES)
 
 
 @pytest.fixture

@@ -7,25 +7,35 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 from itertools import count
 from typing import get_args
+from zoneinfo import ZoneInfo
 
 import pytest
 
 from core.memory.http import JsonService, Patience
 from core.search import embeddings
-from core.search.embeddings import EmbeddingRetriever
+from core.search.embeddings import PASSAGES, EmbeddingRetriever
+from core.search.expansion import ExpandedRecall
 from core.search.recall import Recall
 from core.store.erasure import erase_messages
 from core.store.query import MessageMatch, SearchQuery
+from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
 from core.types import Scope
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.embedding_service import EmbeddingDouble
 from tests.fixtures.forgetting import claim_of, forgetting_of
+from tests.fixtures.scripted_model import ScriptedModel, says
 from tests.fixtures.stored_history import ANA, BEN, ROOM, StoredHistory
 from tests.services.doubles.double import KEY, Fault, running
 
 ASKED = "What happened to my car last week?"
 CAR = "The hatchback broke down beside the bakery"
+
+
+@pytest.fixture(autouse=True)
+def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine may take longer for a question than a person waits."""
+    monkeypatch.setattr("core.search.embeddings.QUESTION", PASSAGES)
 
 
 @pytest.fixture
@@ -229,6 +239,20 @@ async def test_a_text_that_is_refused_does_not_hold_up_the_others(
     assert retriever.error == ""
 
 
+async def test_a_question_that_is_refused_is_no_outage(
+    database: Database, retriever: EmbeddingRetriever, double: EmbeddingDouble
+) -> None:
+    written = StoredHistory(database)
+    session, _ = await written.session([CAR])
+    recall = await filled(database, retriever)
+    double.refused = "nobody"
+    assert await found(recall, "What may nobody know of a vehicle?") == []
+    assert await found(recall) == [CAR]
+    await written.say(session, "Another word")
+    assert await retriever.tend()
+    assert await retriever.state() == "small, all vectors made"
+
+
 async def test_a_service_that_refuses_everything_is_not_believed(
     database: Database, retriever: EmbeddingRetriever, double: EmbeddingDouble
 ) -> None:
@@ -237,6 +261,48 @@ async def test_a_service_that_refuses_everything_is_not_believed(
     assert not await retriever.tend()
     assert await vectors(database) == {}
     assert "refuses it" in await retriever.state()
+
+
+@pytest.mark.parametrize("odd", [[10**400], [1e300], [[1.0, 2.0], [3.0, 4.0]], 1.0, "AAAA"], ids=str)
+async def test_what_is_no_vector_is_an_outage(
+    database: Database, retriever: EmbeddingRetriever, double: EmbeddingDouble, odd: object
+) -> None:
+    double.odd = odd
+    query = SearchQuery(text=ASKED, scopes=frozenset({ANA}))
+    assert await retriever.retrieve(query) == ()
+    assert "vectors" in retriever.error
+    await StoredHistory(database).session([CAR])
+    another = retriever_of(database, double)
+    assert not await another.tend()
+    await another.close()
+    assert await vectors(database) == {}
+
+
+async def test_a_question_is_asked_for_once_whatever_becomes_of_it(
+    database: Database, retriever: EmbeddingRetriever, double: EmbeddingDouble
+) -> None:
+    await StoredHistory(database).session([CAR, "I see", "The bread is good"])
+    recall, clock = await filled(database, retriever), SteadyClock()
+    model = ScriptedModel(says('["bakery"]'), says("[2, 1]"))
+    helped = ExpandedRecall(recall, Conversations(database, clock), model, "small", clock, ZoneInfo("UTC"))
+    query = SearchQuery(text=ASKED, scopes=frozenset({ANA}), is_expanded=True, is_reranked=True)
+    asked = len(double.asked)
+    assert (await helped.recall(query)).sessions
+    await helped.recall(replace(query, page=2))
+    assert (len(model.requests), len(double.asked) - asked) == (2, 1)
+
+
+async def test_what_filters_hide_is_told_by_words_alone(
+    database: Database, retriever: EmbeddingRetriever, double: EmbeddingDouble
+) -> None:
+    await StoredHistory(database).session([CAR])
+    recall = await filled(database, retriever)
+    asked = len(double.asked)
+    for word, is_there in (("bakery", True), ("zeppelin", False)):
+        query = SearchQuery(text=f"Where does the {word} stand? on:discord", scopes=frozenset({ANA}))
+        note = (await recall.recall(query)).note or ""
+        assert ("Without these limits there is something" in note) == is_there
+    assert len(double.asked) - asked == 2
 
 
 async def test_a_question_that_is_answered_ends_the_outage(
@@ -267,6 +333,35 @@ async def test_another_model_makes_all_vectors_anew(
     await other.close()
 
 
+@pytest.mark.parametrize("told_by", ["a question", "a message", "the check"])
+async def test_another_size_makes_all_vectors_anew(
+    database: Database, retriever: EmbeddingRetriever, double: EmbeddingDouble, told_by: str
+) -> None:
+    """The same name, for what the server now does otherwise."""
+    double.refused = "too much"
+    written = StoredHistory(database)
+    session, *ids, refused = await written.session([CAR, "Which?", "too much"])
+    await filled(database, retriever)
+    double.dimensions = 64
+    another = retriever_of(database, double)
+    recall = Recall(database, SteadyClock(), retriever=another)
+    if told_by == "a question":
+        assert CAR not in await found(recall)
+    elif told_by == "a message":
+        await written.say(session, "my dog")
+    else:
+        assert "vectors of 64 numbers; about 3 messages wait" in await another.probe()
+    await filled(database, another)
+    kept = await vectors(database)
+    assert ({kept[id_] for id_ in ids}, kept[refused]) == ({2 * 64}, 0)
+    assert await another.state() == "small, all vectors made"
+    assert (await found(recall))[0] == CAR
+    embedded = len(double.embedded)
+    await filled(database, another)
+    assert len(double.embedded) == embedded, "and that once"
+    await another.close()
+
+
 @pytest.mark.parametrize("fault", [fault for fault in get_args(Fault) if fault != "well"])
 async def test_recall_answers_by_words_while_the_service_fails(
     database: Database,
@@ -283,10 +378,12 @@ async def test_recall_answers_by_words_while_the_service_fails(
     recall = await filled(database, retriever)
     double.fault = fault
     assert (await found(recall, "When does the ferry to Lisbon leave?"))[0].startswith("The ferry")
+    await written.session(["A message"])
+    assert not await retriever.tend()
     asked = len(double.asked)
     assert CAR not in await found(recall)
-    assert len(double.asked) == asked, "it is left alone for a while"
     assert not await retriever.tend()
+    assert len(double.asked) == asked, "it is left alone for a while"
     assert "out of order" in await retriever.state()
     assert KEY not in await retriever.state()
     double.fault = "well"
