@@ -199,7 +199,8 @@ def embeddings(settings: Settings, database: Database) -> EmbeddingRetriever | N
     secret = settings.variables.get(options.key)
     headers = {"Authorization": f"Bearer {secret.get_secret_value()}"} if secret else {}
     service = JsonService("embeddings", options.url, headers)
-    return EmbeddingRetriever(database, service, options.model, options.query_prefix, options.passage_prefix)
+    missing = "" if secret else options.key
+    return EmbeddingRetriever(database, service, options.model, options.query_prefix, options.passage_prefix, missing)
 
 
 def chosen(settings: Settings) -> tuple[list[MemoryProvider], Mapping[str, str]]:

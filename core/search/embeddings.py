@@ -48,6 +48,8 @@ class EmbeddingRetriever:
     model: str
     query_prefix: str = ""
     passage_prefix: str = ""
+    missing: str = ""
+    """The environment variable with the key, where there is none: nothing is sent without it."""
     error: str = ""
     """Why it is left alone just now."""
 
@@ -128,6 +130,8 @@ class EmbeddingRetriever:
 
     async def _embedded(self, texts: Sequence[str], patience: Patience) -> list[Vector]:
         """Of length 1, in the order of the texts. Raises DeliveryError and Refused."""
+        if self.missing:
+            raise DeliveryError(f"the environment variable {self.missing} is not set")
         asked = {"model": self.model, "input": list(texts)}
         answer = await self.service.call("POST", "/embeddings", asked, patience=patience, is_repeatable=True)
         try:

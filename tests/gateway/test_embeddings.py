@@ -93,6 +93,17 @@ async def test_status_and_check_say_how_it_fares(home: Path, double: EmbeddingDo
         assert KEY not in said + found.text
 
 
+async def test_without_its_key_nothing_is_sent_and_the_variable_is_named(home: Path, double: EmbeddingDouble) -> None:
+    async with open_gateway(home, ScriptedModel(), table(double)) as made:
+        await made.say(CAR)
+        await filled(made)
+        why = "the environment variable EMBEDDINGS_KEY is not set"
+        assert f"out of order ({why})" in (await made.say("/status")).text.replace("\\", "")
+        (found,) = [one for one in await check(made.services.settings) if one.subject == "embeddings"]
+        assert (found.state, found.text) == ("wrong", why)
+        assert double.asked == []
+
+
 @pytest.mark.slow
 async def test_a_process_that_is_killed_while_it_fills_has_lost_nothing(home: Path, double: EmbeddingDouble) -> None:
     (home / "mneme.toml").write_text(table(double))
