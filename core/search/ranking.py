@@ -30,9 +30,6 @@ OTHERS_ASKED = 6
 SINGLE = 0.6
 """How much a Han character counts that stands in a pair too, or beside other words: together with its pairs a word of
 two would count for three. +0.5 / +0 at hit@1 / hit@5 of tests/corpus; other ways to write it: +1.3 / +0.9."""
-FORM = 0.3
-"""How much a word counts as typed, besides its stem in another language: that alone finds it where the language of a
-message is not told. +0.3 / +0.1 at hit@1 / hit@5 of XQuAD tr; as much as the stem: -1.6 / -0.5."""
 LENDING_CHUNKS = 9_000
 """The terms that choose chunks stand together in so many at most; the others of a question only rank messages."""
 FARTHEST = 100
@@ -65,7 +62,7 @@ def any_words(index: TextIndex, query: SearchQuery, names: Sequence[str] = ()) -
     words = {term: word for word in spaced for term in word_terms(word)}
     unsaid = {term: word for term, word in words.items() if term in unknown and not _is_within(term, said)}
     corrections = _corrections(index, unsaid)
-    shares = _shares(terms, corrections, said) | _month_terms(query.text, terms) | dict.fromkeys(forms, FORM)
+    shares = _shares(terms, corrections, said) | _month_terms(query.text, terms) | dict.fromkeys(forms, KIN)
     frequencies |= index.frequencies(shares.keys() - frequencies.keys())
     scores, matches = _ranked(index, query, {term: frequencies[term] for term in shares}, shares)
     return RankedMatches(
@@ -243,7 +240,8 @@ OFFSETS = ((0, 1.0), (1, 0.45), (2, 0.3), (-1, 0.3), (-2, 0.15))
 """How much a message lends to the one at this distance behind it: more to those that follow, because an answer follows
 what it answers."""
 KIN = 0.3
-"""A word that shares its beginning with one asked for (adopted, adoption) counts as so much of it."""
+"""A word that shares its beginning with one asked for (adopted, adoption) counts as so much of it; and so does its
+English stem, besides that of another language: it alone finds a word where the language of a message is not told."""
 NEAR = 0.5
 """For words that stand together in the question and in the message, in any order, up to NEAR_TERMS apart."""
 NEAR_TERMS = 2
