@@ -18,8 +18,8 @@ import pytest
 from tests.bench.shape import FLOORS, measure
 
 ROOT = Path(__file__).resolve().parent.parent
-LINES, FILES, LINES_A_MODULE = 35_419, 162, 700
-COMPLEX_FUNCTIONS, DATA_BYTES = 0, 161_000
+LINES, FILES, LINES_A_MODULE = 35_422, 162, 700
+COMPLEX_FUNCTIONS, DATA_BYTES = 0, 160_000
 PROVIDER_LINES, FORGETTING_LINES = 1_040, 1_000
 
 DOORS: Mapping[str, tuple[str, ...]] = {

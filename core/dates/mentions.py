@@ -78,7 +78,8 @@ def mentioned(text: str, today: date) -> tuple[tuple[int, int], ...]:
 
 
 def named(text: str, today: date) -> tuple[date, date] | None:
-    """The first and last day of the one period that a text names as a whole; of what returns, as it has begun last."""
+    """The first and last day of the one period that a text names as a whole; of what returns, as it has begun last.
+    Raises OverflowError or ValueError beyond the years 1 to 9999."""
     marks = [Mark("L"), *_marks(text, is_period=True)]
     found = _read(marks, today)
     if len(found) != 1 or not _WHOLE.fullmatch(_FORMS.sub("=", "".join(mark.letter for mark in marks))):
@@ -98,7 +99,6 @@ def named_months(text: str) -> frozenset[int]:
     return frozenset(mark.number for mark in _marks(text) if mark.letter == "M")
 
 
-@lru_cache(maxsize=10_000)
 def month_of(word: str) -> int | None:
     """The month (1 for January) that a word is the name of, in any of the languages; shortened as in English."""
     compared = bare(word)
@@ -135,7 +135,8 @@ def _phrases() -> tuple[dict[tuple[str, ...], Mark], dict[str, int], dict[str, M
     return whole, longest, begun
 
 
-def _marks(text: str, *, is_period: bool = False) -> list[Mark]:
+@lru_cache(maxsize=16)
+def _marks(text: str, *, is_period: bool = False) -> Sequence[Mark]:
     """`is_period`: it is nothing but the name of a period, so words that may be months are."""
     whole, longest, _ = _phrases()
     tokens = [found[0] for found in _TOKEN.finditer(bare(text[:LONGEST_CHARS])[:LONGEST_CHARS].rstrip("?!. "))]
@@ -150,6 +151,7 @@ def _marks(text: str, *, is_period: bool = False) -> list[Mark]:
     return _settled(marks, _ANY_MONTH if is_period else _MONTH)
 
 
+@lru_cache(maxsize=10_000)
 def _mark(token: str) -> Mark:
     """Of one word or number."""
     whole, _, begun = _phrases()
@@ -197,7 +199,8 @@ _UNSETTLED = str.maketrans("msvp", "xxxL")
 def _settled(marks: Sequence[Mark], month: re.Pattern[str]) -> list[Mark]:
     """With words that may be months as such where they fit `month`, else as nothing; and with the ``and`` of
     ``between … and …`` as ``to``."""
-    letters = month.sub("M", "".join(mark.letter for mark in marks)).translate(_UNSETTLED)
+    letters = month.sub("M", "".join(mark.letter for mark in marks))
+    letters = re.sub("pS(?!L?Y)", "px", letters).translate(_UNSETTLED)  # the colour of the summer sea
     letters = re.sub("(E[^&Cx]*)&", r"\1C", letters)
     return [mark._replace(letter=letter) for mark, letter in zip(marks, letters, strict=True)]
 

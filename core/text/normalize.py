@@ -84,8 +84,10 @@ def language_data(name: str, package: str = "core.text") -> Mapping[str, Any]:
 def replaced() -> tuple[re.Pattern[str], Mapping[str, str]]:
     """What folding replaces besides NFKC, in one class (one scan of the text), and by what: Han (traditional, Japanese
     and variant characters by the simplified ones of OpenCC, none itself a variant), sisters; marks by nothing."""
-    han = files("core.text").joinpath("data", "han.txt").read_text("utf-8").split()
-    known = {pair[0]: pair[1] for pair in han} | dict(zip(_SISTERS + _DIGITS, _PLAIN + "0123456789" * 5, strict=True))
+    han = "".join(files("core.text").joinpath("data", "han.txt").read_text("utf-8").split())  # in pairs
+    known = dict(zip(han[::2], han[1::2], strict=True)) | dict(
+        zip(_SISTERS + _DIGITS, _PLAIN + "0123456789" * 5, strict=True)
+    )
     return re.compile(f"[{_MARKS}{''.join(known)}]"), known
 
 
