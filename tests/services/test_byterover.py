@@ -97,7 +97,8 @@ def add_files(provider: ByteRover, count: int = MANY) -> None:
     folder = provider._tree(provider.space(ANA)).root / "work"
     folder.mkdir(parents=True)
     for number in range(count):
-        (folder / f"invoice_{number}.md").write_text(f"---\ntitle: Invoice {number}\n---\nInvoice {number} is paid.\n")
+        front = f"title: Invoice {number}\nupdatedAt: '2026-{1 + number // 28:02}-{1 + number % 28:02}T10:00:00.000Z'"
+        (folder / f"invoice_{number}.md").write_text(f"---\n{front}\n---\nInvoice {number} is paid.\n")
 
 
 async def test_in_a_large_tree_a_question_finds_what_has_any_of_its_words(home: Path) -> None:
@@ -110,6 +111,23 @@ async def test_in_a_large_tree_a_question_finds_what_has_any_of_its_words(home: 
         # There is nothing in it to ask for.
         assert await one.recalled("?!") == []
         assert double.asked.count("POST /brv/search") == asked == 1
+
+
+async def test_what_it_puts_first_crowds_out_nothing_and_the_newer_of_two_alike_comes_first(home: Path) -> None:
+    async with rover(home) as (double, provider, one):
+        await one.turn(SAID)
+        await one.carried(1)
+        tree = provider._tree(provider.space(ANA))
+        (own,) = tree.marks()
+        add_files(provider, 30)
+        # What it has shown most often.
+        shown = sorted({*tree.marks()} - {own})
+        double.found = [{"path": path, "title": "", "score": 1.0, "excerpt": ""} for path in (*shown, own)]
+        lines = await one.recalled("Has Ines paid an invoice?")
+        assert "Ines" in lines[0]
+        assert ["Invoice 29 is" in lines[1], "Invoice 28 is" in lines[2], len(lines)] == [True, True, 8]
+        (asked,) = [sent for sent in double.sent if "search" in sent]
+        assert json.loads(asked)["words"] == ["search", "--limit", "50"]
 
 
 async def test_what_is_forgotten_is_in_none_of_its_files(home: Path) -> None:

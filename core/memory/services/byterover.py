@@ -16,7 +16,8 @@ import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from math import log
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -26,16 +27,17 @@ from config.settings import passed_on
 from core.errors import ConfigError, DeliveryError, Refused
 from core.guard.guard import Arguments, service_text, tool_of
 from core.memory import http
-from core.memory.http import ANSWER_BYTES, SEARCH, number_of, objects, text_of
+from core.memory.http import ANSWER_BYTES, SEARCH, objects, text_of
 from core.memory.service import PROMPTS, AskedOptions, Entry, Found, RemoteService, Told
 from core.memory.services._byterover_tree import Ledger, Tree, read_object
 from core.text.normalize import words_of
-from core.text.terms import telling_words
+from core.text.terms import query_terms, telling_words, terms_of
 from core.types import Tool, ToolContext
 
 TOLD_BYTES = 100_000
 """Of one argument of a program; Linux takes 128 KiB."""
 MOST_FOUND = 50
+"""As brv gives at most; of fewer, what it has shown often leaves nothing else."""
 LOG_ENTRIES = 50
 GRACE_S = 1.5
 """For its server to end by itself."""
@@ -110,16 +112,14 @@ class ByteRover(RemoteService):
         tree, asked = self._tree(space), _any_of(query)
         if not tree.is_there or not asked:
             return []
-        answer = await self._run(
-            tree.folder, "search", "--limit", str(min(limit, MOST_FOUND)), text=asked, limit_s=SEARCH.total_s
-        )
+        answer = await self._run(tree.folder, "search", "--limit", str(MOST_FOUND), text=asked, limit_s=SEARCH.total_s)
         found = []
         for one in objects(answer, "results"):
             # What it has in mind may be gone from the tree.
             path = text_of(one, "path")
             if (said := tree.said(path)) is not None:
-                found.append(Found(id=path, text=said[0], at=said[1], score=number_of(one, "score")))
-        return found
+                found.append(Found(id=path, text=said[0], at=said[1]))
+        return _ranked(query, found)[:limit]
 
     async def keep(self, space: str, told: Told) -> Sequence[str]:
         if len(told.text.encode()) > TOLD_BYTES:
@@ -275,6 +275,17 @@ def _any_of(question: str) -> str:
     fifty files on it gives nothing for a question of which one, with its question mark, stands in none."""
     words = words_of(question.lower())
     return ",".join(telling_words(words) or words)
+
+
+def _ranked(question: str, found: Sequence[Found]) -> Sequence[Found]:
+    """By the terms of a question that they have, the rarer the better; of two alike the newer first. brv itself puts
+    first what it has shown most often, which with each search crowds out what fits."""
+    terms = [frozenset(terms_of(one.text)) for one in found]
+    known = {term: sum(term in one for one in terms) for term in query_terms(question)}
+    weights = {term: log(1 + len(found) / count) for term, count in known.items() if count}
+    scores = [sum(weights[term] for term in weights.keys() & one) for one in terms]
+    scored = [replace(one, score=score) for one, score in zip(found, scores, strict=True)]
+    return sorted(scored, key=lambda one: (one.score, one.at), reverse=True)
 
 
 class _Failed(DeliveryError):
