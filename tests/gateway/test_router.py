@@ -384,11 +384,12 @@ async def test_a_store_that_fails_is_said_in_a_sentence(home: Path) -> None:
         assert (await harness.say("hello")).text.startswith("The disk that holds state.db is full.")
 
 
-async def test_who_is_served_is_told_once_that_nothing_can_be_kept_and_answered_afterwards(home: Path) -> None:
+async def test_who_is_served_is_told_once_that_nothing_can_be_kept_and_answered_afterwards(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("core.store.sqlite.database.BUSY_TIMEOUT_MS", 20)
     async with open_gateway(home) as harness:
-        database = harness.services.database
-        await database.write(lambda connection: connection.execute("PRAGMA busy_timeout = 20").close())
-        other = sqlite3.connect(database.path, isolation_level=None)
+        other = sqlite3.connect(harness.services.database.path, isolation_level=None)
         platform = harness.platforms["telegram"]
         for _ in range(2):
             other.execute("BEGIN IMMEDIATE")
