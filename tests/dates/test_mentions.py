@@ -82,6 +82,7 @@ def _said(text: str) -> list[str]:
         ("the first and third weeks of June", ["2026-06-01/2026-06-07", "2026-06-15/2026-06-21"]),
         ("the last week of June 2024", ["2024-06-24/2024-06-30"]),
         ("in the first week of 2024", ["2024-01-01/2024-01-07"]),
+        ("in the autumn of 2023", ["2023-09-01/2023-11-30"]),
         ("in 2017", ["2017-01-01/2017-12-31"]),
         ("yesterday", ["2026-11-22"]),
         ("last Friday", ["2026-11-20"]),
