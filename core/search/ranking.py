@@ -20,7 +20,16 @@ from core.dates.mentions import named_months
 from core.store.query import DAY_IN_CHUNK, CandidateMessage, MessageMatch, SearchQuery
 from core.store.sqlite.text_index import LINEAGES_READ, RANKED_CHUNKS, TextIndex
 from core.text.normalize import clean, is_unspaced, pieces, words_of
-from core.text.terms import asks_when, date_terms, moment_terms, name_terms, other_forms, query_terms, word_terms
+from core.text.terms import (
+    asks_when,
+    date_terms,
+    moment_terms,
+    name_terms,
+    names_day,
+    other_forms,
+    query_terms,
+    word_terms,
+)
 from core.text.variants import KIN_LETTERS, SHORTEST_PART, are_kin, meant, other_ways
 
 COMMON_SHARE = 0.25
@@ -115,13 +124,20 @@ def _ranked(
 ) -> tuple[dict[int, float], list[MessageMatch]]:
     """Scores of the lineages and their messages, best first, in as many parts as the page needs; `shares` is how much
     each term counts."""
-    leading, lending = leading_terms(frequencies, index.chunks)
+    # A time that is named is misremembered, or none: it chooses only where the other words have not enough.
+    days = [term for term in frequencies if query.periods and names_day(term)]
+    words = {term: number for term, number in frequencies.items() if term not in days}
+    leading, lending = leading_terms(words, index.chunks)
+    choices = [
+        ({term: words[term] for term in leading}, [*lending, *days]),
+        ({term: frequencies[term] for term in days}, []),
+    ]
     moments = moment_terms() if asks_when(query.text) else frozenset[str]()
     idf = {term: weight * shares[term] for term, weight in weights(frequencies, index.chunks).items()}
     scores: dict[int, float] = {}
     matches: list[MessageMatch] = []
     for part in range(1 + max(0, min(query.page * query.limit, FARTHEST)) // LINEAGES_READ):
-        lineages = index.candidates({term: frequencies[term] for term in leading}, lending, part)
+        lineages = index.candidates(choices, part)
         found, ranked = rank(idf, lineages, moments, query.periods)
         matches += [match for match in ranked if match.root_id not in scores]
         scores |= {root: score for root, score in found.items() if root not in scores}
@@ -258,7 +274,7 @@ notes, which are asked for by month, +13 at hit@1."""
 CLOSE_DAYS = 4
 """Away from that time it is halved with so many days and each eighth of its length, because people misremember; the
 day after it counts as one of it, because people tell of a day on the next: +0.2 / +0.6 on chats of real people."""
-COVERAGE = 0.5
+COVERAGE = 0.4
 """Power of the share of the query (by weight) that a message covers."""
 QUESTION_PENALTY = 0.2
 """A question is rarely the answer, though it shares its words."""
@@ -321,7 +337,9 @@ def rank(
     raw[is_repeated] *= REPEATED
     raw[list(are_own)] *= 1 + SPEAKER
     if periods:
-        near = 1 + PERIOD * _nearness(day_numbers, periods)
+        # What has only the day of the question has it in its words already.
+        has_words = (lent[:, [not names_day(term) for term in idf]] > 0).any(axis=1)
+        near = 1 + PERIOD * _nearness(day_numbers, periods) * has_words
         raw *= near
         begins = np.searchsorted(stretches, np.arange(stretches[-1] + 1))
         scored = scored * np.maximum.reduceat(near, begins)

@@ -156,6 +156,16 @@ def date_terms(day: date) -> tuple[str, ...]:
     return tuple(word_terms(f"{day:%A} {day.day} {day:%B} {day.year}"))
 
 
+@lru_cache(maxsize=1)
+def _names_of_days() -> frozenset[str]:
+    return frozenset(word_terms(" ".join([*calendar.day_name, *calendar.month_name])))
+
+
+def names_day(term: str) -> bool:
+    """Whether it may be one of `date_terms`."""
+    return term.isdecimal() or term in _names_of_days()
+
+
 def asks_when(text: str) -> bool:
     folded = fold(text[:2000])
     return _WHEN.search(folded) is not None or (not text.isascii() and _any_of("when").search(folded) is not None)

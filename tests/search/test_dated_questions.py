@@ -57,3 +57,27 @@ async def test_what_was_said_then_is_first(recall: Recall, text: str, expected: 
 async def test_a_misremembered_day_leaves_nothing_out(recall: Recall) -> None:
     assert "2025-04" in await _months(recall, "What did the dentist look at on April 13, 2025?", 1)
     assert await _months(recall, "Which was tooth 304, in 2019?", 1) == {"2025-04"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Which plumber came in May?", "Was the plumber here in February?", "Did April call the plumber?",
+     "plumber im März?", "Did the plumber come last month?"],
+)  # fmt: skip
+async def test_a_time_hides_nothing_that_alone_has_a_word_of_the_question(database: Database, text: str) -> None:
+    """The time is misremembered, or is none."""
+    stored = StoredHistory(database)
+    for number in range(120):
+        at = datetime(2025, 12 if number < 10 else number // 11 + 1, number % 28 + 1, 12, tzinfo=UTC).timestamp()
+        await stored.session([f"We talked about the garden, number {number}", "And also about bread."], at=at)
+    at = datetime(2026, 1, 20, 12, tzinfo=UTC).timestamp()
+    plumber, *_ = await stored.session(["The plumber said that the pipe costs 300 euros", "Fine."], at=at)
+    recall = Recall(database, SteadyClock(NOW))
+    while await recall.tend():
+        pass
+    found = await recall.recall(replace(SearchQuery(scopes=frozenset({ANA})), text=text))
+    assert found.sessions[0].session.id == plumber
+    other = await recall.recall(
+        replace(SearchQuery(scopes=frozenset({ANA})), text="What did the price rise to in May?")
+    )
+    assert {one.session.started_at.month for one in other.sessions} == {5}

@@ -64,6 +64,39 @@ def test_where_a_moment_is_asked_for_messages_that_name_one_gain() -> None:
     assert _order("When was the ferry trip?", lines, moments=moment_terms())[1][0] == 104
 
 
+def _by_time(*days: date, asked: date) -> list[int]:
+    """Sessions that say the same on these days, 0 the first, by a question that names `asked`."""
+    said = [_lines(number, "the ferry", day=day) for number, day in enumerate(days)]
+    lines = {
+        number: [one._replace(day_number=day.toordinal()) for one in said[number]] for number, day in enumerate(days)
+    }
+    return list(rank(weights({"ferri": 1}, 9), lines, periods=[(asked.toordinal(), asked.toordinal())])[0])
+
+
+def test_what_was_said_at_the_time_that_is_named_comes_first() -> None:
+    asked = date(2023, 5, 8)
+    assert _by_time(date(2023, 1, 8), asked, asked=asked)[0] == 1
+    assert _by_time(date(2023, 1, 8), date(2023, 5, 11), asked=asked)[0] == 1
+    assert _by_time(date(2023, 5, 7), date(2023, 5, 9), asked=asked)[0] == 1
+
+
+def test_the_name_of_a_speaker_tells_more_than_a_word() -> None:
+    ferry, said = _lines(1, "the ferry leaves", name="Cleo"), _lines(2, "the boat leaves", name="Ben")
+    assert _order("Ben, the ferry?", ferry, said)[0][0] == 2
+
+
+def test_of_two_messages_alike_that_of_the_better_session_comes_first() -> None:
+    lesser = _lines(1, "x", "y", "z", "w", "the ferry")
+    better = _lines(2, "the ferry to Porto", "y", "z", "w", "the ferry")
+    assert [one for one in _order("ferry to Porto", lesser, better)[1] if one % 100 == 4] == [204, 104]
+
+
+def test_a_question_is_rarely_the_answer() -> None:
+    assert _order("ferry to Porto", _lines(1, "a ferry leaves for Porto?"), _lines(2, "a ferry leaves for Porto."))[
+        1
+    ] == [200, 100]
+
+
 def test_unwanted_messages_lend_their_words_but_are_no_answer() -> None:
     asked, answered = _lines(1, "Which ferry?", "At noon")
     messages = _order("ferry", [asked._replace(is_wanted=False), answered])[1]

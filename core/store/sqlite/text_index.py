@@ -29,6 +29,8 @@ from core.text.normalize import SCOPE, VERSION, bare, is_unspaced
 from core.text.terms import is_of_oneself, is_question, name_terms, terms_of
 
 Terms: TypeAlias = tuple[str, ...]
+Choice: TypeAlias = tuple[Mapping[str, int], Sequence[str]]
+"""A chunk is chosen by a leading term (given with its frequency); lending ones only rank it."""
 
 SHORT_CHARS, LONG_CHARS = 500, 1_500_000
 """The terms of 1,000 texts up to the first are remembered, 1 MB as people write, and those of longer ones up to the
@@ -213,19 +215,13 @@ class TextIndex:
         """The terms of what is in no chunk yet, of who said it and when, and how often each was said."""
         return Counter(chain.from_iterable((*one.terms, *one.name, *one.day) for _, one in self._tail))
 
-    def candidates(
-        self, leading: Mapping[str, int], lending: Iterable[str], part: int = 0
-    ) -> dict[int, list[CandidateMessage]]:
-        """By lineage, messages of the best chunks and of none yet. A chunk has a leading term (given with its
-        frequency), lending ones only rank it. `part` 1 is the next lineages, so that no page changes the order of one
-        before it."""
-        expression = self._any_of(leading)
-        if also := self._any_of(lending):
-            expression = f"({expression}) AND ({expression} OR {also})"
+    def candidates(self, choices: Iterable[Choice], part: int = 0) -> dict[int, list[CandidateMessage]]:
+        """By lineage, messages of the best chunks and of none yet: those of the first choice, then those of the next.
+        `part` 1 is the next lineages, so that no page changes the order of one before it."""
         chosen: list[int] = []
         parts: dict[int, int] = {}
         read = CHUNKS_FOR_A_TURN if self._query.is_turn else CHUNKS_READ
-        ranked = self._chunks_of_then(expression, sum(leading.values())) if expression else iter(())
+        ranked = chain.from_iterable(map(self._chunks_of, choices))
         for place, (chunk_id, root) in enumerate(islice(ranked, (part + 1) * read)):
             if parts.setdefault(root, max(len(parts) // LINEAGES_READ, place // read)) == part:
                 chosen.append(chunk_id)
@@ -239,9 +235,15 @@ class TextIndex:
             if any(message.is_wanted for message in messages.values())
         }
 
-    def _chunks_of_then(self, expression: str, found: int) -> Iterator[tuple[int, int]]:
+    def _chunks_of(self, choice: Choice) -> Iterator[tuple[int, int]]:
         """`best_chunks`, of which those of the time that the query names go before."""
-        ranked = self.best_chunks(expression, found)
+        leading, lending = choice
+        expression = self._any_of(leading)
+        if not expression:
+            return iter(())
+        if also := self._any_of(lending):
+            expression = f"({expression}) AND ({expression} OR {also})"
+        ranked = self.best_chunks(expression, sum(leading.values()))
         if periods := sorted(self._query.periods):
             begins, ends = zip(*periods, strict=True)
             ends = tuple(accumulate(ends, max))  # of those that have begun, the latest
