@@ -92,9 +92,8 @@ def test_of_two_messages_alike_that_of_the_better_session_comes_first() -> None:
 
 
 def test_a_question_is_rarely_the_answer() -> None:
-    assert _order("ferry to Porto", _lines(1, "a ferry leaves for Porto?"), _lines(2, "a ferry leaves for Porto."))[
-        1
-    ] == [200, 100]
+    asked, said = _lines(1, "A ferry with dogs, cats and birds?"), _lines(2, "A ferry with dogs, cats and birds.")
+    assert _order("ferry", asked, said)[1] == [200, 100]
 
 
 def test_unwanted_messages_lend_their_words_but_are_no_answer() -> None:
@@ -131,9 +130,9 @@ def test_words_that_stand_together_in_the_question_do_so_in_the_answer() -> None
 
 
 def test_kin_of_a_word_counts_a_little() -> None:
-    lines = _lines(1, "hello there", "x", "y", "z", "an adoptive family", "x", "y", "z", "we adopt him")
-    assert _order("adopt", lines)[1][0] == 108
-    assert 104 in _order("adopt", lines)[1]
+    lines = _lines(1, "hello there", "x", "y", "z", "a photographer", "x", "y", "z", "photography")
+    assert _order("photography", lines)[1][0] == 108
+    assert 104 in _order("photography", lines)[1]
 
 
 def test_a_note_that_says_it_once_comes_before_a_long_talk_that_repeats_it() -> None:
