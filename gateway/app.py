@@ -236,6 +236,7 @@ async def build_router(
     cheap = settings.model.helper
     unasked = settings.recall.expand, settings.recall.rerank
     recall = ExpandedRecall(services.recall, conversations, helper, cheap, clock, services.zone, *unasked)
+    services.epoch_guard.caches.append(recall.invalidate)
     reminders, review = ReminderCommands(services), services.notebook.review
     plan = reminder(services.appointments, conversations, evidence, review, reminders.ask)
     skills = SkillCommands(services)

@@ -106,6 +106,10 @@ class ExpandedRecall:
         took_ms = round((time.perf_counter() - started) * 1000, 3)
         return replace(found, query=query.text, note=joined([*asked.notes, found.note, *notes]), took_ms=took_ms)
 
+    def invalidate(self) -> None:
+        """Drops what is known for further pages; call it when something was erased."""
+        self._helped.clear()
+
     async def _help(self, query: SearchQuery) -> _Helped:
         """What the model adds, and notes on it. Asked again it may say something else: a further page goes on in the
         order of the first, as long as that is known."""
