@@ -18,7 +18,7 @@ from typing import Any
 
 import snowballstemmer  # type: ignore[import-untyped]
 
-VERSION = 6
+VERSION = 7
 
 _UNSPACED = (
     "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0edf\u1000-\u109f\u1100-\u11ff\u1780-\u17d3\u17dc\u17dd\u2e80-\u2fdf"

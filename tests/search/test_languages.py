@@ -66,3 +66,46 @@ async def test_a_question_in_any_language_finds_what_was_said_in_it(told: tuple[
         if found[:1] != [wanted]:
             missed.append((typed, found))
     assert not missed, "\n".join(map(str, missed))
+
+
+NAMED = [
+    "Ben heeft de fiets gekocht in het dorp",
+    "Anna heeft de fiets verkocht in de stad",
+    "Hans har målat båten och huset i fredags",
+    "Karin har målat båten och huset i fredags",
+    "Mia ha comprato la bicicletta per la casa",
+    "Anna ha venduto la bicicletta per la casa",
+]
+
+
+@pytest.mark.parametrize(
+    ("asked", "wanted"),
+    [
+        ("Wat heeft Ben met de fiets gedaan?", 0),
+        ("What did Ben do with the fiets?", 0),
+        ("Wat heeft Anna met de fiets gedaan?", 1),
+        ("Vad har Hans gjort med båten?", 2),
+        ("Hans båten huset målat", 2),
+        ("Karin båten huset målat", 3),
+        ("Che cosa ha fatto Mia con la bicicletta?", 4),
+    ],
+)
+async def test_who_has_the_name_of_a_stop_word_is_found(database: Database, asked: str, wanted: int) -> None:
+    stored = StoredHistory(database)
+    sessions = [(await stored.session([text, "ok"]))[0] for text in (*NAMED, "Dit is een verhaal over de tuin")]
+    recall = Recall(database, SteadyClock())
+    while await recall.tend():
+        pass
+    findings = await recall.recall(SearchQuery(scopes=frozenset({ANA}), text=asked))
+    assert findings.sessions[0].session.id == sessions[wanted]
+
+
+async def test_who_speaks_may_have_the_name_of_a_stop_word(database: Database) -> None:
+    stored = StoredHistory(database)
+    for sender in ("Anna", "Anna", "Ben", "Anna", "Anna"):
+        await stored.session(["ik heb de fiets verkocht voor 9 euro en dat was goed", "ok"], sender=sender)
+    recall = Recall(database, SteadyClock())
+    while await recall.tend():
+        pass
+    asked = SearchQuery(scopes=frozenset({ANA}), text="Wat heeft Ben voor de fiets gekregen?", messages=1)
+    assert (await recall.recall(asked)).messages[0].sender == "Ben"

@@ -161,3 +161,46 @@ def test_what_is_too_common_in_english_may_be_a_word_elsewhere() -> None:
 @pytest.mark.parametrize("word", ["alanlarının", "ALANLARINDA", "alanlarinin", "alanları"])
 def test_turkish_endings_go_with_or_without_the_dot(word: str) -> None:
     assert latin_stem("turkish", fold(word).casefold()) == "alan"
+
+
+@pytest.mark.parametrize(
+    ("said", "asked", "name"),
+    [
+        ("Ben heeft de fiets gekocht in het dorp", "Wat heeft Ben met de fiets gedaan?", "ben"),
+        ("Gisteren zei Ben dat ik te laat ben", "Wanneer zei Ben dat?", "ben"),
+        ("Hans har målat båten och huset", "Vad har Hans målat?", "Hans"),
+        ("Mia ha comprato la bicicletta", "Che cosa ha comprato Mia?", "mia"),
+        ("Kim arabayı aldı ve çok mutlu oldu", "Bu arabayı Kim mi aldı?", "kim"),
+        ("Elle a dit qu'elle viendra demain avec les enfants, et Elle sait", "Quand est-ce que Elle vient ?", "elle"),
+    ],
+)
+def test_a_stop_word_with_a_capital_may_be_a_name(said: str, asked: str, name: str) -> None:
+    assert name_terms(name)[0] in terms_of(said)
+    assert name_terms(name)[0] in query_terms(asked)
+    assert name_terms(name)[0] not in query_terms(asked.lower())
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("Ben ik te laat? Dan ben ik weg, zei het kind", "ben"),
+        ("WAT HEEFT BEN MET DE FIETS GEDAAN", "ben"),
+        ("Haben Sie Ihnen die Rechnung geschickt, oder war das nicht nötig?", "sie"),
+        ("Apakah Anda sudah makan dengan mereka?", "anda"),
+        ("The ferry and the Will of the war", "will"),
+    ],
+)
+def test_other_stop_words_are_none(text: str, word: str) -> None:
+    assert word not in terms_of(text)
+
+
+def test_a_question_begins_with_no_name_but_key_words_may() -> None:
+    assert "ben" not in query_terms("Ben je met de fiets? Waar was het?\nBen ik er geweest?")
+    assert "han" not in query_terms("Hans båten huset målat")
+    assert other_forms("Hans båten huset målat")["han"] == ""
+    assert "han" not in other_forms("Hans båten huset målat?")
+    assert "han" not in other_forms("vad har Hans målat")
+
+
+def test_a_sign_that_is_a_letter_only_when_small_hides_no_word() -> None:
+    assert {"rechnung", "post"} <= set(terms_of("\u0345 Ich habe die Rechnung nicht mit der Post"))
