@@ -273,7 +273,7 @@ PERIOD = 1.0
 notes, which are asked for by month, +13 at hit@1."""
 CLOSE_DAYS = 4
 """Away from that time it is halved with so many days and each eighth of its length, because people misremember; the
-day after it counts as one of it, because people tell of a day on the next: +0.2 / +0.6 on chats of real people."""
+day after it counts as one of it, because people tell of a day on the next: +0.3 / +0.5 on chats of real people."""
 COVERAGE = 0.4
 """Power of the share of the query (by weight) that a message covers."""
 QUESTION_PENALTY = 0.2
@@ -339,10 +339,10 @@ def rank(
     if periods:
         # What has only the day of the question has it in its words already.
         has_words = (lent[:, [not names_day(term) for term in idf]] > 0).any(axis=1)
-        near = 1 + PERIOD * _nearness(day_numbers, periods) * has_words
-        raw *= near
+        lift = 1 + PERIOD * _nearness(day_numbers, periods) * has_words
+        raw *= lift
         begins = np.searchsorted(stretches, np.arange(stretches[-1] + 1))
-        scored = scored * np.maximum.reduceat(near, begins)
+        scored = scored * np.maximum.reduceat(lift, begins)
     final = np.where(is_question, raw * (1 - QUESTION_PENALTY), raw)
     if moments:
         final[[not moments.isdisjoint(text) for text in texts]] *= 1 + MOMENT_BONUS
