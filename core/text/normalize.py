@@ -42,6 +42,8 @@ SCOPE = "\ue000"
 """Begins the word that names a scope in an index; folding removes it from all other text, so nobody can type it."""
 
 _RUN = re.compile(f"[{_UNSPACED}]+")
+_ONLY_RUNS = re.compile(f"[\0-\x7f{_UNSPACED}]*")
+"""Runs and ASCII, where each character is folded by itself."""
 _MARKS = "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u00ad\ue000"
 _DIGITS = "٠١٢٣٤٥٦٧٨٩۰۱۲۳۴۵۶۷۸۹०१२३४५६७८९০১২৩৪৫৬৭৮৯๐๑๒๓๔๕๖๗๘๙"
 """As Arabic, Persian, Hindi, Bengali and Thai write them."""
@@ -193,6 +195,8 @@ def plain(text: str) -> tuple[str, list[int] | None]:
     """Text as compared for marking matches, and the index in `text` of each character (None: the same)."""
     if text.isascii():
         return text.lower(), None
+    if _ONLY_RUNS.fullmatch(text) and unicodedata.is_normalized("NFKC", text):
+        return fold(text).lower(), None
     if not _FAR.search(text) or not _JOINED.search(text):
         parts = list(map(plain_character, text))
         compared = "".join(parts)

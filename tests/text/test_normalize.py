@@ -66,6 +66,8 @@ def test_what_is_written_in_several_signs_is_compared_as_one() -> None:
     assert plain("ﾊﾟｽﾜｰﾄﾞを") == ("パスワードを", [0, 2, 3, 4, 5, 7])
     assert plain(unicodedata.normalize("NFD", "비밀 가")) == ("비밀 가", [0, 2, 5, 6])
     assert plain("資料庫") == ("资料库", None)
+    assert plain("OK 我 ของฉัน") == ("ok 我 ของฉัน", None)
+    assert plain("ทำ") == ("ทํา", [0, 1, 1])
 
 
 def test_nobody_can_write_the_word_of_a_scope() -> None:
