@@ -101,8 +101,11 @@ class EmbeddingRetriever:
         return True
 
     async def probe(self) -> str:
-        """Raises DeliveryError and Refused; else what it answers with, as a clause."""
-        (vector,) = await self._embedded([PROBE], PASSAGES)
+        """Raises DeliveryError; else what it answers with. Both are sentences."""
+        try:
+            (vector,) = await self._embedded([PROBE], PASSAGES)
+        except MnemeError as error:
+            raise DeliveryError(f"It is out of order: {str(error).rstrip('.')}.") from error
         return f"It makes vectors of {len(vector):,} numbers; {await self.state()}."
 
     async def state(self) -> str:

@@ -100,7 +100,7 @@ async def test_without_its_key_nothing_is_sent_and_the_variable_is_named(home: P
         why = "the environment variable EMBEDDINGS_KEY is not set"
         assert f"out of order ({why})" in (await made.say("/status")).text.replace("\\", "")
         (found,) = [one for one in await check(made.services.settings) if one.subject == "embeddings"]
-        assert (found.state, found.text) == ("wrong", why)
+        assert (found.state, found.text) == ("wrong", f"It is out of order: {why}.")
         assert double.asked == []
 
 
