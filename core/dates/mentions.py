@@ -27,24 +27,31 @@ YEARS_BACK = 20
 _DAY = timedelta(days=1)
 _ANY_YEAR = 2000
 _TOKEN = re.compile(
-    rf"\d{{4}}([-/.])\d\d?\1\d\d?|\d\d?([./])\d\d?\2\d{{4}}|\d+|(?:(?!\d){LETTER}|[\u0900-\u0963\u0970-\u0dff])+|\S"
+    r"(?<![-/])\d{4}-(?:0[1-9]|1[012])(?![-/\da-z])|\d{4}([-/.])\d\d?\1\d\d?|\d\d?([./])\d\d?\2\d{4}|\d+"
+    rf"|(?:(?!\d){LETTER}|[\u0900-\u0963\u0970-\u0dff])+|\S"
 )
 _STAR_LETTERS = 4
 _FORMS = re.compile(
     r"""
     (?P<before>[N\#]?U[AV]L*|ULL?(?=[NnMYD]))?(?:     # two weeks after, the week of
       (?P<week>(?:[OBn][C&])?[OBn]ULL?(?:M(?:[L,]*Y)?|Y)|MOU)
-    | (?P<day>D|[Nn](?:[C&][oL]*[Nn])?L?M(?:[L,]*Y)?|Y?M[Nn](?:[C&]L?[Nn](?!M))?(?:[L,]*Y)?)
-    | (?P<running>(?:R|[BFT]U|U[BFT])L?[MSW](?![BFT])|[MSW]L?(?:R|[BFT]U|U[BFT])
-        |[BFT][N\#]?U|[N\#]?U[BFT]|[N\#]UG|nG|V[N\#]U|[BFT][MWS]|[WMS][BFT]|R|[oL]W(?![BF]|[,oL]*[nNMD]))
+    | (?P<day>D|[Nn](?:[uC&][oL]*[Nn])?L?M(?:[L,]*Y)?|Y?M[Nn](?:[uC&]L?[Nn](?!M))?(?:[L,]*Y)?
+        |(?<=o)n(?=[,&CEALoVui]|$))
+    | (?P<running>(?:R|[BFT]U|U[BFT])L*[MSW](?![BFT])|[MSW]L?(?:R|[BFT]U|U[BFT])
+        |[BFT][N\#]?U|[N\#]?U[BFT]|[N\#](?:UG|GU)|nG|V[N\#]U|[BFT](?:M|L?[WS])|[WMS][BFT]|R
+        |(?<=[oLUAVui])(?<![eC][oL])W(?![BF]|[Cu][oL]*W|[,oL]*[nNMD]))
     | (?P<month>(?:P(?:[C&]+P)?L?)?(?:YL?)?M(?:L?P)?(?:[L,]*Y)?)
-    | (?P<season>(?<=[LBFTE])P?SL?Y?|PS|SL?Y|YL?S)
-    | (?P<year>PL?Y|(?<=L)Y)
-    | (?P<each>(?<=o)n(?=[,&CEALoV]|$))
-    )(?P<behind>[AV][N\#]U)?
+    | (?P<season>(?<=[LBFTEi])P?SL?Y?|PS|SL?Y|YL?S)
+    | (?P<year>PL?Y|(?<=[LAVui])Y)
+    )(?P<behind>[AaV][N\#]U)?
     """,
     re.VERBOSE,
 )
+_WHOLE = re.compile("[LoW,]*=(?:[Lo]*[Cu][Lo]*=)?")
+_PARTS = ((0, 10), (9, 20), (19, 31))
+_DAYS = {"d": 1, "w": 7, "m": 30, "y": 365, "7": 2}
+_RANGE = re.compile("[Lo]*[Cu][Lo]*")
+_LEAD = re.compile("(?:(?<!W)[AVi]|(?<![MDYNnWUSR])u)[Lo]*$")  # the Friday before 3 May is close to it
 
 
 class Mark(NamedTuple):
@@ -80,18 +87,11 @@ def mentioned(text: str, today: date) -> tuple[tuple[int, int], ...]:
 def named(text: str, today: date) -> tuple[date, date] | None:
     """The first and last day of the one period that a text names as a whole; of what returns, as it has begun last.
     Raises OverflowError or ValueError beyond the years 1 to 9999."""
-    marks = [Mark("L"), *_marks(text, is_period=True)]
+    marks = [Mark("L"), *(mark for mark in _marks(text, is_period=True) if mark.letter != "i")]
     found = _read(marks, today)
     if len(found) != 1 or not _WHOLE.fullmatch(_FORMS.sub("=", "".join(mark.letter for mark in marks))):
         return None
-    if not found[0].months:
-        return found[0][:2]
-    years = (_in_year(found[0], today.year - back) for back in range(9))
-    # The 29 February only where there is one.
-    return next((one[:2] for one in years if one.first <= today and one.first.day == found[0].first.day), None)
-
-
-_WHOLE = re.compile("[LoW,]*=(?:[Lo]*C[Lo]*=)?")
+    return _latest(found[0], today)[:2]
 
 
 def named_months(text: str) -> frozenset[int]:
@@ -110,11 +110,17 @@ def _times(one: Days, today: date) -> Iterator[tuple[int, int]]:
     if not one.months:
         yield one.first.toordinal(), one.last.toordinal()
         return
-    length = (one.last - one.first).days
     begun = (today.year - one.first.year) * 12
     for months in range(begun - YEARS_BACK * 12, begun + 13, one.months):
-        first = later(one.first, months).toordinal()
-        yield first, first + length
+        first = later(one.first, months)
+        if first.day == one.first.day:  # the 29 February only where there is one
+            yield first.toordinal(), later(one.last, months).toordinal()
+
+
+def _latest(one: Days, today: date) -> Days:
+    """That which began last; what does not return, as it stands."""
+    first, last = [span for span in _times(one, today) if not one.months or span[0] <= today.toordinal()][-1]
+    return Days(date.fromordinal(first), date.fromordinal(last))
 
 
 @cache
@@ -139,7 +145,7 @@ def _phrases() -> tuple[dict[tuple[str, ...], Mark], dict[str, int], dict[str, M
 def _marks(text: str, *, is_period: bool = False) -> Sequence[Mark]:
     """`is_period`: it is nothing but the name of a period, so words that may be months are."""
     whole, longest, _ = _phrases()
-    tokens = [found[0] for found in _TOKEN.finditer(bare(text[:LONGEST_CHARS])[:LONGEST_CHARS].rstrip("?!. "))]
+    tokens = [found[0] for found in _TOKEN.finditer(bare(text[:LONGEST_CHARS])[:LONGEST_CHARS].rstrip("?!.؟ "))]
     marks: list[Mark] = []
     place = 0
     while place < len(tokens):
@@ -168,40 +174,51 @@ def _number(token: str) -> Mark:
         return Mark("D", "-".join(parts if len(parts[0]) > 2 else parts[::-1]))
     year = int(token) - 543 * ("2400" < token < "2700")  # as Thailand counts
     if len(token) == 4 and 1900 <= year < 2200:
-        return Mark("Y", str(year))
+        return Mark("Y" if year % 100 else "y", str(year))  # 2000 may be how many
     return Mark("N", token) if len(token) < 3 else Mark("x")
 
 
 def _add(marks: list[Mark], mark: Mark) -> None:
     """Behind those before it: a month in figures and the sign for it are one, and so are a day and its sign."""
+    if mark.value[:1].isupper():
+        marks.append(Mark(mark.letter))
+        mark = Mark(mark.value[0], mark.value[1:])
     before = marks[-1] if marks else Mark("x")
     pair = before.letter.replace("#", "N") + mark.letter.replace("#", "N")
     if pair in ("Nd", "Nk", "KN"):
         number = before.value or mark.value
         marks[-1] = Mark("n" if pair == "Nd" else "M" if 1 <= int(number) <= 12 else "x", number)
-    elif mark.letter:
+    elif mark.letter and before.letter + mark.letter not in ("md", "sd", "cd"):  # "Sept."
         marks.append(mark)
 
 
 _MONTH = re.compile(
     r"""
-    [msv](?=[NnY]|[,Lp]Y) | (?<=[NnYP])[msv] | (?<=[Nn]p)[msv]  # a number or a part beside it
-    | (?<=[LBFEAV])[mv] | (?<=Up)[mv]                           # in, last; the weeks of
-    | [mv](?=C[Lp]*[Mmv]) | (?<=[Mmv][&C])[mv] | (?<=[Mmv][&C][Lp])[mv]
-    | (?<=T)m | m(?=P)
+    [ms](?=[nNYy]|[,Lpq][Yy]) | (?<=[nNYyP])[ms] | (?<=[nN]q)[msv]                      # a number or a part beside it
+    | v(?=[nYy]|N(?!q)|[,Lpq][Yy]) | (?<=[nP])v | (?<=[LopqrACEVui&]N)v | (?<=[NYy])v(?!x)
+    | (?<=[LrABEFVui])[mv] | (?<=U[pq])[mv]                                              # in, last; the weeks of
+    | [mv](?=[Cu][Lpqr]*[Mmv]) | (?<=[Mmv][Cu])[mv] | (?<=[Mmv][Cu][Lpqr])[mv]
+    | (?<=T)m | m(?=P) | (?<=[nN])c(?=[Lq]?[Yy]) | (?<=[nN]q)c(?=[Lq]?[Yy])
     """,
     re.VERBOSE,
 )
-_ANY_MONTH = re.compile("[msv]")
-_UNSETTLED = str.maketrans("msvp", "xxxL")
+_ANY_MONTH = re.compile("[msvc]")
+_LISTED, _MONTHS = re.compile("(?=[mv,&]*M)(?:[mvM],)*[mvM],?&[Lpqr]?[mvM]"), str.maketrans("mv", "MM")
+# The summer of "the colour of the summer sea", the 4 of "a table for 4 in June", "of 2019 pages", "in 2000 steps".
+_NO_TIME = re.compile(
+    "(?<=[pqr])S(?![Lpq]?[Yy])|[Nn](?=[Lpri]+M)|(?<![MSPUW][pqr])(?<=[pqr])[Yy](?=x)|(?<![MSPnN,])(?<![MSP][Lpqr])y(?=x)"
+)
+_UNSETTLED = str.maketrans("msvcpqry", "xxxxLLLY")
 
 
 def _settled(marks: Sequence[Mark], month: re.Pattern[str]) -> list[Mark]:
-    """With words that may be months as such where they fit `month`, else as nothing; and with the ``and`` of
-    ``between … and …`` as ``to``."""
+    """With words that may be months as such where they fit `month` or are listed with one, else as nothing; and with
+    the ``and`` of ``between … and …`` as ``to``."""
     letters = month.sub("M", "".join(mark.letter for mark in marks))
-    letters = re.sub("pS(?!L?Y)", "px", letters).translate(_UNSETTLED)  # the colour of the summer sea
+    letters = _LISTED.sub(lambda found: found[0].translate(_MONTHS), letters)
+    letters = _NO_TIME.sub("x", letters).translate(_UNSETTLED)
     letters = re.sub("(E[^&Cx]*)&", r"\1C", letters)
+    letters = re.sub("(?<!U)[AViu](?=[LoNnMDY]+[Cu])", "L", letters)  # since 3 May until 5 June
     return [mark._replace(letter=letter) for mark, letter in zip(marks, letters, strict=True)]
 
 
@@ -210,22 +227,32 @@ def _read(marks: Sequence[Mark], today: date) -> list[Days]:
     periods: list[Days] = []
     end = 0
     for match in _FORMS.finditer(letters):
-        found = _of_form(match, marks, today)
-        if found and periods and _RANGE.fullmatch(letters, end, match.start()):
+        found, between = _of_form(match, marks, today), letters[end : match.start()]
+        if found and periods and _RANGE.fullmatch(between):
             found = _ranged(periods.pop(), found[0])
+        if found and re.fullmatch("[&,]+[Lo]*", between) and not found[0].months and "Y" in match[0]:
+            periods = [_in_year(one, found[0].last.year) for one in periods]  # May and June 2024
         periods += found
         end = match.end()
     return periods
+
+
+def _opened(one: Days, lead: str, today: date) -> Days:
+    """The year before or until it, or the time after or since it until today."""
+    if lead in "Vu":
+        return Days(one.first - _DAYS["y"] * _DAY, one.first - _DAY if lead == "V" else one.last)
+    first = one.last + _DAY if lead == "A" else one.first
+    return Days(first, today) if first <= today else one
 
 
 def _of_form(match: re.Match[str], marks: Sequence[Mark], today: date) -> list[Days]:
     kind = next(kind for kind in _READERS if match[kind])
     found = _READERS[kind](marks[slice(*match.span(kind))], today)
     shift = "before" if match["before"] else "behind"
-    return [_shifted(found[0], marks[slice(*match.span(shift))])] if found and match[shift] else found
-
-
-_RANGE = re.compile("[Lo]*C[Lo]*")
+    if found and match[shift]:
+        found = [_shifted(found[0], marks[slice(*match.span(shift))])]
+    lead = _LEAD.search(match.string, 0, match.start())
+    return [_opened(_latest(found[0], today), match.string[lead.start()], today)] if found and lead else found
 
 
 def _ranged(first: Days, last: Days) -> list[Days]:
@@ -244,15 +271,16 @@ def _in_year(one: Days, year: int) -> Days:
 def _shifted(one: Days, marks: Sequence[Mark]) -> Days:
     """So many days or weeks after or before; ``the week of`` a day: those around it."""
     by_letter = {mark.letter: mark for mark in marks}
-    if by_letter.keys().isdisjoint("AV"):
+    if by_letter.keys().isdisjoint("AaV"):
         around = 3 * _DAY if by_letter["U"].value == "w" and one.first == one.last else 0 * _DAY
         return one._replace(first=one.first - around, last=one.last + around)
     number = next((mark.number for mark in marks if mark.letter in "N#"), 1)
     length = timedelta(days=_DAYS[by_letter["U"].value] * number)
-    return one._replace(last=one.last + length) if "A" in by_letter else one._replace(first=one.first - length)
-
-
-_DAYS = {"d": 1, "w": 7, "m": 30, "y": 365, "7": 2}
+    return (
+        one._replace(last=one.last + length)
+        if {"A", "a"} & by_letter.keys()
+        else one._replace(first=one.first - length)
+    )
 
 
 def _values(said: Sequence[Mark], letters: str) -> list[int]:
@@ -271,19 +299,20 @@ def _month(said: Sequence[Mark]) -> tuple[int, int, bool]:
 
 def _day(said: Sequence[Mark], today: date) -> list[Days]:
     if said[0].letter == "D":
-        year, month, day = map(int, said[0].value.split("-"))
-        found = calendar_day(year, month, day) or calendar_day(year, day, month)
+        year, month, *day = map(int, said[0].value.split("-"))
+        if not day:
+            return [Days(date(year, month, 1), later(date(year, month, 1), 1) - _DAY)]
+        found = calendar_day(year, month, day[0]) or calendar_day(year, day[0], month)
         return [Days(found, found)] if found else []
     year, month, has_year = _month(said)
     days = [found for number in _values(said, "Nn") if (found := calendar_day(year, month, number))]
     if not days:
         return []
+    if len(said) == 1:
+        return [Days(days[0], days[0], 1)]  # on the 5th
     if any(mark.letter == "&" for mark in said):
         return [Days(day, day, 0 if has_year else 12) for day in days]
     return _dated(days[0], max(days), has_year)
-
-
-_PARTS = ((0, 10), (9, 20), (19, 31))
 
 
 def _of_month(said: Sequence[Mark], today: date) -> list[Days]:
@@ -318,8 +347,9 @@ def _season(said: Sequence[Mark], today: date) -> list[Days]:
     year, _, has_year = _month(said)
     season = _values(said, "S")[0]
     # The winter of 2024 is the beginning or the end of it.
-    first = date(year - (season == 0), (12, 3, 6, 9)[season], 1)
-    return _dated(first, later(first, 13 if season == 0 and has_year else 3) - _DAY, has_year)
+    years = range(year - (season == 0), year + (season > 0 or has_year))
+    firsts = [date(each, (12, 3, 6, 9)[season], 1) for each in years]
+    return [Days(first, later(first, 3) - _DAY, 0 if has_year else 12) for first in firsts]
 
 
 def _year(said: Sequence[Mark], today: date) -> list[Days]:
@@ -327,12 +357,6 @@ def _year(said: Sequence[Mark], today: date) -> list[Days]:
     if said[0].letter == "P":
         first, months = later(first, 4 * said[0].number), 4
     return [Days(first, later(first, months) - _DAY)]
-
-
-def _each(said: Sequence[Mark], today: date) -> list[Days]:
-    """``on the 5th``."""
-    day = calendar_day(_ANY_YEAR, 1, said[0].number)
-    return [Days(day, day, 1)] if day else []
 
 
 def _running(said: Sequence[Mark], today: date) -> list[Days]:
@@ -392,5 +416,4 @@ def _around(unit: str, ahead: int, today: date) -> Days:
 
 _READERS = {
     "week": _week, "day": _day, "running": _running, "month": _of_month, "season": _season, "year": _year,
-    "each": _each,
 }  # fmt: skip

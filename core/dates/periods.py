@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 from core.dates.grammar import WEEKDAYS, Phrase, clean, words
 from core.dates.mentions import named
-from core.dates.schedule import calendar_day, existing, later
+from core.dates.schedule import calendar_day, existing
 
 Period = tuple[datetime, datetime]
 """From the first moment (UTC) until before the second; while it is read, as clocks show it, naive."""
@@ -42,7 +42,7 @@ def _named(typed: list[str], today: date) -> Period | None:
 
 
 def _figures(phrase: Phrase, today: date, zone: ZoneInfo) -> Period | None:
-    """``2026-05-01``, ``2026-05-01T10:30`` (that minute), ``2026-05``, ``1.5.2026``, ``1.5.``."""
+    """``2026-05-01``, ``2026-05-01T10:30`` (that minute), ``1.5.2026``, ``1.5.``."""
     phrase.take("in", "on", "since")
     period: Period | None = None
     if moment := phrase.instant():
@@ -53,9 +53,6 @@ def _figures(phrase: Phrase, today: date, zone: ZoneInfo) -> Period | None:
         found = (calendar_day(year, day.month, day.day) for year in years)
         begun = next((one for one in found if one and (day.year or one <= today)), None)
         period = _days(begun, begun) if begun else None
-    elif found_month := phrase.read("year_month"):
-        first = date(int(found_month["of_year"]), int(found_month["number"]), 1)
-        period = _days(first, later(first, 1) - _DAY)
     return period if phrase.is_done else None
 
 
