@@ -42,7 +42,7 @@ _FORMS = re.compile(
         |(?<=[oLUAVui])(?<![eC][oL])W(?![BF]|[Cu][oL]*W|[,oL]*[nNMD]))
     | (?P<month>(?:P(?:[C&]+P)?L?)?(?:YL?)?M(?:L?P)?(?:[L,]*Y)?)
     | (?P<season>(?<=[LBFTEi])P?SL?Y?|PS|SL?Y|YL?S)
-    | (?P<year>PL?Y|(?<=[LAVui])Y)
+    | (?P<year>PL?Y|(?<=[LAVui])Y|(?<=[LAVui]U)Y)
     )(?P<behind>[AaV][N\#]U)?
     """,
     re.VERBOSE,
@@ -197,7 +197,7 @@ _MONTH = re.compile(
     [ms](?=[nNYy]|[,Lpq][Yy]) | (?<=[nNYyP])[ms] | (?<=[nN]q)[msv]                      # a number or a part beside it
     | v(?=[nYy]|N(?!q)|[,Lpq][Yy]) | (?<=[nP])v | (?<=[LopqrACEVui&]N)v | (?<=[NYy])v(?!x)
     | (?<=[LrABEFVui])[mv] | (?<=U[pq])[mv]                                              # in, last; the weeks of
-    | [mv](?=[Cu][Lpqr]*[Mmv]) | (?<=[Mmv][Cu])[mv] | (?<=[Mmv][Cu][Lpqr])[mv]
+    | [msv](?=[Cu][Lpqr]*[Mmsv]) | (?<=[Mmsv][Cu])[msv] | (?<=[Mmsv][Cu][Lpqr])[msv]
     | (?<=T)m | m(?=P) | (?<=[nN])c(?=[Lq]?[Yy]) | (?<=[nN]q)c(?=[Lq]?[Yy])
     """,
     re.VERBOSE,
@@ -206,7 +206,7 @@ _ANY_MONTH = re.compile("[msvc]")
 _LISTED, _MONTHS = re.compile("(?=[mv,&]*M)(?:[mvM],)*[mvM],?&[Lpqr]?[mvM]"), str.maketrans("mv", "MM")
 # The summer of "the colour of the summer sea", the 4 of "a table for 4 in June", "of 2019 pages", "in 2000 steps".
 _NO_TIME = re.compile(
-    "(?<=[pqr])S(?![Lpq]?[Yy])|[Nn](?=[Lpri]+M)|(?<![MSPUW][pqr])(?<=[pqr])[Yy](?=x)|(?<![MSPnN,])(?<![MSP][Lpqr])y(?=x)"
+    "(?<=[pqr])S(?![Lpq]?[Yy])|[Nn](?=[Lpri]+M)|(?<![MSPUW][pqr])(?<=[pqr])[Yy](?=x)|(?<![MSPUN,])(?<![MSP][Lpqr])y(?=x)"
 )
 _UNSETTLED = str.maketrans("msvcpqry", "xxxxLLLY")
 
