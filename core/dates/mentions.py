@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, timedelta
 from functools import cache, lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 from core.dates.grammar import words
@@ -39,7 +40,7 @@ _FORMS = re.compile(
         |(?<=o)n(?=[,&CEALoVui]|$))
     | (?P<running>(?:R|[BFT]U|U[BFT])L*[MSW](?![BFT])|[MSW]L?(?:R|[BFT]U|U[BFT])
         |[BFT][N\#]?U|[N\#]?U[BFT]|[N\#](?:UG|GU)|nG|V[N\#]U|[BFT](?:M|L?[WS])|[WMS][BFT]|R
-        |(?<=[oLUAVui])(?<![eC][oL])W(?![BF]|[Cu][oL]*W|[,oL]*[nNMD]))
+        |(?<=[oLUAVui])(?<![eC][oL])W(?![BFe]|[Cu][oL]*W|[,oL]*[nNMD]))
     | (?P<month>(?:P(?:[C&]+P)?L?)?(?:YL?)?M(?:L?P)?(?:[L,]*Y)?)
     | (?P<season>(?<=[LBFTEi])P?SL?Y?|PS|SL?Y|YL?S)
     | (?P<year>PL?Y|(?<=[LAVui])Y|(?<=[LAVui]U)Y)
@@ -95,8 +96,9 @@ def named(text: str, today: date) -> tuple[date, date] | None:
 
 
 def named_months(text: str) -> frozenset[int]:
-    """The months (1 for January) that a text names, in any of the languages."""
-    return frozenset(mark.number for mark in _marks(text) if mark.letter == "M")
+    """The months (1 for January) that a text names, in any of the languages; not those that it asks before or after."""
+    marks = [Mark("x"), *_marks(text)]
+    return frozenset(one.number for lead, one in pairwise(marks) if one.letter == "M" and lead.letter not in "AV")
 
 
 def month_of(word: str) -> int | None:
@@ -154,7 +156,7 @@ def _marks(text: str, *, is_period: bool = False) -> Sequence[Mark]:
             count -= 1
         _add(marks, whole[tuple(tokens[place : place + count])] if count else _mark(token))
         place += count or 1
-    return _settled(marks, _ANY_MONTH if is_period else _MONTH)
+    return _settled(marks, re.compile("[msvc]") if is_period else _MONTH)
 
 
 @lru_cache(maxsize=10_000)
@@ -195,14 +197,13 @@ def _add(marks: list[Mark], mark: Mark) -> None:
 _MONTH = re.compile(
     r"""
     [ms](?=[nNYy]|[,Lpq][Yy]) | (?<=[nNYyP])[ms] | (?<=[nN]q)[msv]                      # a number or a part beside it
-    | v(?=[nYy]|N(?!q)|[,Lpq][Yy]) | (?<=[nP])v | (?<=[LopqrACEVui&]N)v | (?<=[NYy])v(?!x)
+    | v(?=[nYy]|N(?!q)|[,Lpq][Yy]) | (?<=[nP])v | (?<=[LoprACEVui&]N)v | (?<=[NYy])v(?!x)
     | (?<=[LrABEFVui])[mv] | (?<=U[pq])[mv]                                              # in, last; the weeks of
     | [msv](?=[Cu][Lpqr]*[Mmsv]) | (?<=[Mmsv][Cu])[msv] | (?<=[Mmsv][Cu][Lpqr])[msv]
     | (?<=T)m | m(?=P) | (?<=[nN])c(?=[Lq]?[Yy]) | (?<=[nN]q)c(?=[Lq]?[Yy])
     """,
     re.VERBOSE,
 )
-_ANY_MONTH = re.compile("[msvc]")
 _LISTED, _MONTHS = re.compile("(?=[mv,&]*M)(?:[mvM],)*[mvM],?&[Lpqr]?[mvM]"), str.maketrans("mv", "MM")
 # The summer of "the colour of the summer sea", the 4 of "a table for 4 in June", "of 2019 pages", "in 2000 steps".
 _NO_TIME = re.compile(
@@ -251,7 +252,7 @@ def _of_form(match: re.Match[str], marks: Sequence[Mark], today: date) -> list[D
     shift = "before" if match["before"] else "behind"
     if found and match[shift]:
         found = [_shifted(found[0], marks[slice(*match.span(shift))])]
-    lead = _LEAD.search(match.string, 0, match.start())
+    lead = _LEAD.search(match.string, max(0, match.start() - 9), match.start())
     return [_opened(_latest(found[0], today), match.string[lead.start()], today)] if found and lead else found
 
 
@@ -347,8 +348,7 @@ def _season(said: Sequence[Mark], today: date) -> list[Days]:
     year, _, has_year = _month(said)
     season = _values(said, "S")[0]
     # The winter of 2024 is the beginning or the end of it.
-    years = range(year - (season == 0), year + (season > 0 or has_year))
-    firsts = [date(each, (12, 3, 6, 9)[season], 1) for each in years]
+    firsts = [date(each, 3 * season or 12, 1) for each in range(year - (season == 0), year + (season > 0 or has_year))]
     return [Days(first, later(first, 3) - _DAY, 0 if has_year else 12) for first in firsts]
 
 

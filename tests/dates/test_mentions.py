@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.dates.mentions import mentioned, month_of
+from core.dates.mentions import mentioned, month_of, named_months
 from core.dates.periods import read
 
 TODAY = date(2026, 11, 23)
@@ -335,6 +335,7 @@ def test_what_has_no_year_returns_each_year() -> None:
         "Ce mai faci, آب خوردم, آب 3 لیتر, مه غلیظ",
         "目前天气怎么样，以前天天，之前天气，晚上月亮，马上月底，楼下周围",
         "por la mañana, am Morgen, jeden Morgen",
+        "окружающая среда, в среде, субботник, Пятницкая, 五月天乐队, 일요일마다",
         "every Friday, chaque lundi, 每周五, 毎週金曜日, по пятницам, 周一到周五",
         "part TC-2025-09, living/2021-03/x.jpg",
         "before the Spring Festival, before winter",
@@ -356,12 +357,17 @@ def test_the_name_of_a_month(word: str, month: int | None) -> None:
     assert month_of(word) == month
 
 
+def test_months_that_are_asked_for_are_not_those_before_or_after_which() -> None:
+    assert named_months("im Mai und Juni, seit März") == {3, 5, 6}
+    assert not named_months("vor Mai, nach dem Juni, hat sie 3 Kinder?")
+
+
 @given(st.text(), st.dates())
 def test_any_text_is_read(text: str, today: date) -> None:
     assert all(first <= last for first, last in mentioned(text, today))
 
 
-WORDS = "may 31 2024 last week of before after two and to 3 years ago summer first"
+WORDS = "may 31 2024 last week of before after since until two and to 3 years ago summer first 2000 friday 2026-05 ,"
 
 
 @given(st.lists(st.sampled_from(WORDS.split())))
