@@ -207,9 +207,10 @@ _MONTH = re.compile(
 _LISTED, _MONTHS = re.compile("(?=[mv,&]*M)(?:[mvM],)*[mvM],?&[Lpqr]?[mvM]"), str.maketrans("mv", "MM")
 # The summer of "the colour of the summer sea", the 4 of "a table for 4 in June", "of 2019 pages", "in 2000 steps".
 _NO_TIME = re.compile(
-    "(?<=[pqr])S(?![Lpq]?[Yy])|[Nn](?=[Lpri]+M)|(?<![MSPUW][pqr])(?<=[pqr])[Yy](?=x)|(?<![MSPUN,])(?<![MSP][Lpqr])y(?=x)"
+    "(?<=[pqr])S(?![Lpq]?[Yy])|[Nn](?=[Lpri]+M)|(?<=B)W(?=q)|(?<![MSPUW][pqr])(?<=[pqr])[Yy](?=x)"
+    "|[Yy](?=z)|(?<![MSPUN,])(?<![MSP][Lpqr])y(?=x)"
 )
-_UNSETTLED = str.maketrans("msvcpqry", "xxxxLLLY")
+_UNSETTLED = str.maketrans("msvczpqry", "xxxxxLLLY")
 
 
 def _settled(marks: Sequence[Mark], month: re.Pattern[str]) -> list[Mark]:
@@ -250,8 +251,7 @@ def _of_form(match: re.Match[str], marks: Sequence[Mark], today: date) -> list[D
     kind = next(kind for kind in _READERS if match[kind])
     found = _READERS[kind](marks[slice(*match.span(kind))], today)
     shift = "before" if match["before"] else "behind"
-    if found and match[shift]:
-        found = [_shifted(found[0], marks[slice(*match.span(shift))])]
+    found = [_shifted(found[0], marks[slice(*match.span(shift))])] if found and match[shift] else found
     lead = _LEAD.search(match.string, max(0, match.start() - 9), match.start())
     return [_opened(_latest(found[0], today), match.string[lead.start()], today)] if found and lead else found
 
