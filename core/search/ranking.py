@@ -421,7 +421,7 @@ def _kin(terms: Collection[str], texts: Iterable[Sequence[str]]) -> dict[str, li
     """For each word of the texts that is no term, but shares its beginning with some: which."""
     by_beginning: dict[str, list[str]] = {}
     for term in terms:
-        if len(term) >= KIN_LETTERS and term.isalpha():
+        if len(term) >= KIN_LETTERS and term.isalpha() and not is_unspaced(term):
             by_beginning.setdefault(term[:KIN_LETTERS], []).append(term)
     words = dict.fromkeys(chain.from_iterable(texts)) if by_beginning else ()
     near = [(word, by_beginning[word[:KIN_LETTERS]]) for word in words if word[:KIN_LETTERS] in by_beginning]

@@ -135,6 +135,10 @@ def test_kin_of_a_word_counts_a_little() -> None:
     assert 104 in _order("photography", lines)[1]
 
 
+def test_pairs_of_thai_syllables_have_no_kin() -> None:
+    assert _order("เมาเละ", _lines(1, "เมาเลา", "x"))[1] == []
+
+
 def test_a_note_that_says_it_once_comes_before_a_long_talk_that_repeats_it() -> None:
     note = _lines(1, "the ferry to Porto leaves at noon")
     talk = _lines(2, *["the ferry to Porto is late again", "it leaves soon"] * 6)
