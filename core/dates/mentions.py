@@ -49,6 +49,7 @@ _FORMS = re.compile(
     re.VERBOSE,
 )
 _WHOLE = re.compile("[LoW,]*=(?:[Lo]*[Cu][Lo]*=)?")
+_APART = re.compile("W[Lo,]*M(?![Nn])")  # "since:monday may be late"
 _PARTS = ((0, 10), (9, 20), (19, 31))
 _DAYS = {"d": 1, "w": 7, "m": 30, "y": 365, "7": 2}
 _RANGE = re.compile("[Lo]*[Cu][Lo]*")
@@ -89,8 +90,8 @@ def named(text: str, today: date) -> tuple[date, date] | None:
     """The first and last day of the one period that a text names as a whole; of what returns, as it has begun last.
     Raises OverflowError or ValueError beyond the years 1 to 9999."""
     marks = [Mark("L"), *(mark for mark in _marks(text, is_period=True) if mark.letter != "i")]
-    found = _read(marks, today)
-    if len(found) != 1 or not _WHOLE.fullmatch(_FORMS.sub("=", "".join(mark.letter for mark in marks))):
+    letters, found = "".join(mark.letter for mark in marks), _read(marks, today)
+    if len(found) != 1 or _APART.search(letters) or not _WHOLE.fullmatch(_FORMS.sub("=", letters)):
         return None
     return _latest(found[0], today)[:2]
 
@@ -166,7 +167,9 @@ def _mark(token: str) -> Mark:
     if token[:1].isdecimal():
         return _number(token)
     stems = (token[:-cut] for cut in range(1, min(_STAR_LETTERS + 1, len(token) - 2)))
+    number = str(words()["numbers"].get(token, ""))
     found = whole.get((token,)) or next((begun[stem] for stem in stems if stem in begun), None)
+    found = found or (Mark("#", number) if number.isdecimal() else None)
     return found or Mark("," if token in tuple(",،、") else "x")
 
 
@@ -177,7 +180,7 @@ def _number(token: str) -> Mark:
     year = int(token) - 543 * ("2400" < token < "2700")  # as Thailand counts
     if len(token) == 4 and 1900 <= year < 2200:
         return Mark("Y" if year % 100 else "y", str(year))  # 2000 may be how many
-    return Mark("N", token) if len(token) < 3 else Mark("x")
+    return Mark("N", token) if len(token) < 4 else Mark("x")
 
 
 def _add(marks: list[Mark], mark: Mark) -> None:

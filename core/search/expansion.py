@@ -119,7 +119,8 @@ class ExpandedRecall:
             lists: list[RankedList] = []
             helps = [self._expand] * query.is_expanded + [self._rerank] * query.is_reranked
             known = lists, [await help_(query, lists) for help_ in helps]
-        self._helped[first] = known
+        if not query.is_incognito:
+            self._helped[first] = known
         while len(self._helped) > HELPED:
             del self._helped[next(iter(self._helped))]
         return known

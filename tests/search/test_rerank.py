@@ -147,9 +147,13 @@ async def test_the_pages_of_the_last_searches_are_known_and_nobody_elses(
         assert len(model.requests) == calls
     theirs = await helped.recall(replace(MINE, text="one ferry", page=2, limit=5, scopes=frozenset({BEN})))
     assert theirs.sessions == ()
+    hidden = replace(MINE, text="one ferry", is_incognito=True)
+    for page in (1, 2):
+        await helped.recall(replace(hidden, page=page))
+    assert len(model.requests) == 6, "of incognito conversations nothing is kept"
     helped.invalidate()
     await helped.recall(replace(MINE, text="two ferry", page=2))
-    assert len(model.requests) == 5, "something was erased: nothing is known of earlier searches"
+    assert len(model.requests) == 7, "something was erased: nothing is known of earlier searches"
 
 
 async def test_a_model_that_fails_or_is_slow_is_not_waited_for(database: Database, plain: list[int]) -> None:

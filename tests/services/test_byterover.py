@@ -128,6 +128,8 @@ async def test_what_it_puts_first_crowds_out_nothing_and_the_newer_of_two_alike_
         assert ["Invoice 29 is" in lines[1], "Invoice 28 is" in lines[2], len(lines)] == [True, True, 8]
         (asked,) = [sent for sent in double.sent if "search" in sent]
         assert json.loads(asked)["words"] == ["search", "--limit", "50"]
+        # What has none of the words as they are typed stands as it found it.
+        assert "Invoice 0 is" in (await one.recalled("Who has a moneybox?"))[0]
 
 
 async def test_what_is_forgotten_is_in_none_of_its_files(home: Path) -> None:

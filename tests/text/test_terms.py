@@ -107,7 +107,9 @@ def test_people_speak_of_themselves(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     ["When did Ana go?", "Quali sono i libri che ha letto Anna?", "¿Dónde vive la tía de Ana?", "Kto to jest?",
-     "Wo wohnt Mia?", "Когда встреча?", "他什么时候去北京", "언제 했나", "Who is Ben?", ""],
+     "Wo wohnt Mia?", "Когда встреча?", "他什么时候去北京", "언제 했나", "Who is Ben?", "",
+     "Who was ill?", "iPhone im Angebot?", "컴퓨터에 무슨 문제가 있었어?", "누나의 생일은?", "自我介绍",
+     "私立学校", "ร้านตัดผม"],
 )  # fmt: skip
 def test_people_speak_of_others(text: str) -> None:
     assert not is_of_oneself(text)

@@ -283,6 +283,8 @@ def _ranked(question: str, found: Sequence[Found]) -> Sequence[Found]:
     terms = [frozenset(terms_of(one.text)) for one in found]
     known = {term: sum(term in one for one in terms) for term in query_terms(question)}
     weights = {term: log(1 + len(found) / count) for term, count in known.items() if count}
+    if not weights:
+        return found
     scores = [sum(weights[term] for term in weights.keys() & one) for one in terms]
     scored = [replace(one, score=score) for one, score in zip(found, scores, strict=True)]
     return sorted(scored, key=lambda one: (one.score, one.at), reverse=True)
