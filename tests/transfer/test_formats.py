@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 from core.errors import HistoryError
 from core.transfer.formats import json_values
 
+INTEGERS = st.integers(1 - 2**63, 2**63 - 1)
+"""Ids and times have no more digits; a longer number is refused."""
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    st.none() | st.booleans() | INTEGERS | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
     max_leaves=20,
 )
@@ -45,6 +47,11 @@ def test_values_are_those_of_the_standard_parser(values: list[Any], size: int) -
 def test_what_is_not_wanted_is_passed_over(value: Any) -> None:
     raw = json.dumps({"other": value, "wanted": {"item": [value, "next"]}}).encode()
     assert parsed(raw, place="wanted.item.item")[-1] == "next"
+
+
+def test_a_number_of_too_many_digits_is_refused() -> None:
+    with pytest.raises(HistoryError, match="more digits than any id or time"):
+        parsed(b"[9223372036854775808]")
 
 
 def test_where_something_begins_is_told() -> None:
