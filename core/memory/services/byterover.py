@@ -323,6 +323,8 @@ async def _output(command: Sequence[str], folder: Path, environ: Mapping[str, st
                 async with asyncio.timeout(GRACE_S):
                     while await process.stdout.read(65_536):
                         pass
+        # Whoever it has started may hold the pipe still, and asyncio has no other way to let go of it.
+        process._transport.close()  # type: ignore[attr-defined]
     return bytes(output)
 
 
